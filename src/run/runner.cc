@@ -22,13 +22,13 @@ using driver::kSystemRefused;
 using Kind = WorkerMessage::Kind;
 
 /// Redlock opens this many descriptors from the first request until the job runs, besides two
-/// connections per server: a pipe, /proc, the terminal, and in the worker a timer and two pidfds.
-/// The others are for libraries.
+/// connections per server: a pipe, /proc, the terminal, in the worker a timer and two pidfds, and
+/// those of libraries.
 constexpr std::size_t kDescriptors = 10;
 
-/// Whoever kills the job often kills the supervisor, too, with the whole process group or a little
-/// later. The worker waits this long for the death of the supervisor before it takes the death of
-/// the job for a normal end: then it would release the lock, and leave descendants running.
+/// Whoever kills the job often kills the supervisor, too. The worker waits this long for that
+/// before it takes the death of the job for a normal end, releases the lock and leaves descendants
+/// running.
 constexpr std::chrono::milliseconds kBothKilled(100);
 
 }  // namespace
@@ -76,7 +76,8 @@ Exit Runner::run() {
 /// How redlock ends, by the outcome of the session.
 Exit Runner::end() const {
   return driver::exit_of(session_.outcome(),
-                         {settings_.conflict_exit_code, settings_.once_exit_code}, job_signal_);
+                         {settings_.conflict_exit_code, settings_.once_exit_code},
+                         job_end_.signal);
 }
 
 /// The worker has done its part.
@@ -104,7 +105,7 @@ void Runner::give_back() noexcept {
 void Runner::end_worker(const char* why) noexcept {
   const bool running = job_pid_ > 0 || session_.watching_tree();
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
-  Exit result{reserve_->supervision->job_status.load(), job_signal_};
+  Exit result{reserve_->supervision->job_status.load(), job_end_.signal};
   if (job_pid_ > 0) worker_->job_ended(Exit::by_signal(SIGKILL));
   if (running) result = ExitStatus::os_error;
   try {
@@ -219,11 +220,9 @@ void Runner::reap(lock::Instant now) {
     } else {
       job_pid_ = -1;
       tree_.leader_reaped();
-      const Exit end = Exit::of_process(status);
-      job_status_ = end.status;
-      job_signal_ = end.signal;
-      worker_->job_ended(end);
-      if (end.signal != SIGKILL || session_.watching_tree()) {
+      job_end_ = Exit::of_process(status);
+      worker_->job_ended(job_end_);
+      if (job_end_.signal != SIGKILL || session_.watching_tree()) {
         report_end(now);
       } else {
         report_end_at_ = now + kBothKilled;
@@ -234,7 +233,7 @@ void Runner::reap(lock::Instant now) {
 
 void Runner::report_end(lock::Instant now) {
   report_end_at_ = lock::kNever;
-  driver_.step(lock::JobExited{job_status_}, now);
+  driver_.step(lock::JobExited{job_end_.status}, now);
   worker_->continue_supervisor();  // after the release, which must not wait for this
 }
 
@@ -347,8 +346,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   ssize_t length = driver_.await_message(messages, &message, sizeof message, order.latest);
   const bool too_late = length < 0 && !reserve_->supervision->start_decided.exchange(true);
   if (length < 0 && !too_late) {
-    // The job has begun, or is about to. After this limit, little more than the grace would be
-    // left.
+    // The job has begun, or is about to. After this limit, little more than the grace is left.
     length = driver_.await_message(messages, &message, sizeof message,
                                    order.latest + plan_.timing.ttl / 3);
   }
@@ -395,8 +393,7 @@ lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>
   return kSystemRefused;
 }
 
-/// Somebody stopped the worker before it could start the job, or killed it a moment
-/// later. When the parent releases the lock, neither the worker nor the job may be alive.
+/// When the parent releases the lock, neither the worker nor the job may be alive.
 void Runner::give_up_worker(pid_t worker) noexcept {
   ::kill(worker, SIGKILL);
   ::waitpid(worker, nullptr, 0);

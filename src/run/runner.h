@@ -28,8 +28,7 @@ struct Job {
 ///
 /// Until redlock holds the lock this is one process. Then it forks: the child goes on with the
 /// loop, as the worker, and starts the job; the parent becomes the supervisor (run/supervision.h).
-/// If the job does not start after all, the child ends, leaves nothing, and the parent goes
-/// on with the loop.
+/// If the job does not start after all, the child ends, and the parent goes on with the loop.
 ///
 /// If the system refuses something, no lock stays and no job runs without a lock:
 ///   before the fork         the parent releases what it may hold (driver/driver.h)
@@ -110,8 +109,7 @@ class Runner : private driver::Host {
   std::optional<Supervisor> supervisor_;  ///< in the parent, once the job runs: this process
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
-  int job_status_ = 0;  ///< the job's, once it has ended
-  int job_signal_ = 0;  ///< the signal that ended the job; 0: none
+  Exit job_end_ = ExitStatus::ok;  ///< the job's, once it has ended
   /// Somebody has killed the job's main process: the session learns of it at this moment.
   lock::Instant report_end_at_ = lock::kNever;
 

@@ -23,8 +23,7 @@
 namespace redlock::run {
 
 /// Throws Error (64) if the environment has what a stage tells the next one, but our parent is not
-/// a redlock: these variables name descriptors to read and write, and locks that we need not take.
-/// To be called before anything reads them.
+/// a redlock. To be called before anything reads these variables: they name descriptors to read.
 void require_stage_before();
 
 /// One of the redlocks of a run: the one that takes the lock `name()`.
@@ -86,13 +85,13 @@ class Stage {
   std::string pipes_variable_;  ///< config::kPipesVariable
 };
 
-// REDLOCK_HELD: the locks that our ancestors hold. A redlock inside their jobs joins such a lock
-// instead of waiting for itself. One entry per lock, separated by blanks:
+// REDLOCK_HELD: the locks that our ancestors hold, for a redlock inside their jobs to join. One
+// entry per lock, separated by blanks:
 //
 //   TOKEN:FENCE:FINGERPRINT:KEY
 //
-// FINGERPRINT is that of the set of servers, KEY is in hexadecimal digits. The variable is no
-// setting, and redlock does not trust it: it asks the servers whether the lock has that token.
+// FINGERPRINT is that of the set of servers, KEY is in hexadecimal digits. redlock does not trust
+// it: it asks the servers whether the lock has that token.
 
 /// The last entry of that lock in a REDLOCK_HELD. Skips malformed entries.
 std::optional<lock::Inherited> find_held(std::string_view environment, const driver::LockId& id);

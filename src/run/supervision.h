@@ -33,12 +33,10 @@ inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 struct Supervision {
   static constexpr int kNone = -1;
 
-  /// By both: who sets this first decides: the worker, that it starts the job, or its parent, that
-  /// it is too late for that. So no job that has begun is taken for one that has not, and started
-  /// again.
+  /// By both: who sets this first decides, the worker that it starts the job, or its parent that it
+  /// is too late. So no job that has begun is taken for one that has not, and started again.
   std::atomic<bool> start_decided{false};
-  /// By the supervisor: it has got a signal that ends the job, from the stage before or from
-  /// somebody else.
+  /// By the supervisor: it has got a signal that ends the job.
   std::atomic<bool> told_to_end{false};
   std::atomic<bool> stopped_job{false};  ///< the worker has stopped the job, now or earlier
   std::atomic<int> job_status{kNone};  ///< of the job's main process, once the worker has reaped it
@@ -103,8 +101,7 @@ class Worker {
 
   /// False: the supervisor is dead.
   bool tell(WorkerMessage::Kind kind, int value = 0) const;
-  /// Publishes the state. If the supervisor would sleep too long by the state before, this wakes
-  /// it; while the lock is being released, the next continue_supervisor() does.
+  /// Publishes the state, and wakes the supervisor if it would sleep too long by the state before.
   void publish(const lock::WorkerState& state);
 
   /// The worker has reaped the job's main process, which ended like this.
@@ -125,7 +122,7 @@ class Worker {
 };
 
 /// What a worker needs from the system to start a job. Redlock takes it before it asks for the
-/// lock: if the system refuses it, there is no lock yet to release.
+/// lock.
 struct Reserve {
   Reserve();  ///< throws Error (71)
 

@@ -21,9 +21,8 @@ namespace redlock::run {
 
 namespace {
 
-/// Whoever sends a signal to all processes of a service sends it to one after the other, timeout(1)
-/// first to its child and then to the group. So we wait this long before we decide whether the job
-/// has it.
+/// Whoever signals all processes of a service signals one after the other, timeout(1) first its
+/// child and then the group. So we wait this long before we decide whether the job has the signal.
 constexpr std::chrono::milliseconds kHold(50);
 
 }  // namespace
@@ -204,16 +203,16 @@ bool Supervisor::job_left() const {
     // A worker that is stopped fetches no status. Once it is dead, we do.
     if (!tree_.leader_ended()) return true;
   } else if (job_status() == Supervision::kNone) {
-    // Once the worker is dead, the job is our child until we fetch its status. If it is not our
-    // child, somebody killed the worker after it had fetched the status and before it stored it.
+    // Now the job is our child until we fetch its status. If it is not, somebody killed the worker
+    // between fetching the status and storing it.
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(job_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
   return (stopped_job() || plan_.wait_all || killed_together()) && !tree_.empty();
 }
 
-/// Somebody killed the worker and the job's main process: no main process left its descendants on
-/// purpose, and nobody will renew the lock for them.
+/// Somebody killed the worker and the job's main process: that did not leave its descendants behind
+/// on purpose, and nobody will renew the lock for them.
 bool Supervisor::killed_together() const {
   if (!worker_gone_ || supervision_.exit_status.load() != Supervision::kNone) return false;
   return (job_end_ ? job_end_->signal : supervision_.job_signal.load()) == SIGKILL;
@@ -244,8 +243,8 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now
   if (!again) held_.push_back({signal, now});
 }
 
-/// The job's main process may end by a signal that its whole group got, before we have read ours.
-/// Its descendants outside the group get that signal all the same, without a further wait.
+/// If the job's main process has ended, maybe by this signal to its whole group, its descendants
+/// outside the group get it without a further wait.
 void Supervisor::pass_on(lock::Instant now) {
   const bool ended = job_status() != Supervision::kNone || tree_.leader_ended();
   while (!held_.empty() && (ended || now >= held_.front().came + kHold)) {
@@ -291,8 +290,7 @@ void Supervisor::take_messages() {
 }
 
 /// Once we are continued, the worker may be dead and the lease over: we pass the SIGCONT on in the
-/// next turn, after a look at the deadline. Without a worker only we watch the deadline, and so we
-/// wake up for it.
+/// next turn, after a look at the deadline. Without a worker we wake up for the deadline ourselves.
 void Supervisor::follow_job() {
   const bool alone = worker_gone_ && job_left();
   if (job_control_.stop_self(alone ? watch_.deadline(supervision_.worker_state()) : lock::kNever)) {

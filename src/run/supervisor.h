@@ -52,8 +52,7 @@ class Supervisor {
   void pass_on(const os::ReceivedSignal& signal, lock::Instant since);
   void take_messages();
   void follow_job();
-  /// The worker may have come to itself together with us, and be about to kill a job whose lease is
-  /// over.
+  /// The worker may have been continued with us, and be about to kill a job whose lease is over.
   [[nodiscard]] bool may_continue() const {
     return watch_.may_continue(supervision_.worker_state(), os::boot_now());
   }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -18,17 +17,7 @@ namespace redlock::run {
 namespace {
 
 constexpr std::chrono::seconds kLimit(10);
-
-/// Waits for a SIGCHLD, which must be blocked, or until `limit`.
-void wait_for_child(lock::Instant limit) {
-  const auto left = std::max(limit - os::boot_now(), lock::Duration::zero());
-  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
-  const timespec patience{whole.count(), static_cast<long>((left - whole).count())};
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  ::sigtimedwait(&child, nullptr, &patience);
-}
+constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20'000'000};
 
 }  // namespace
 
@@ -57,7 +46,7 @@ void LostHook::finish(os::Stderr& out) {
       ::kill(-pid_, SIGKILL);
       return;
     }
-    wait_for_child(limit_);
+    ::nanosleep(&kPause, nullptr);
   }
 }
 

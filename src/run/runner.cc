@@ -106,7 +106,7 @@ void Runner::end_worker(const char* why) noexcept {
   const bool running = job_pid_ > 0 || session_.watching_tree();
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
   Exit result{reserve_->supervision->job_status.load(), job_end_.signal};
-  if (job_pid_ > 0) worker_->job_ended(Exit::by_signal(SIGKILL));
+  if (job_pid_ > 0) reserve_->supervision->note_job_end(Exit::by_signal(SIGKILL));
   if (running) result = ExitStatus::os_error;
   try {
     out_.line(fmt::format("redlock: {}: {}{}", diag::lock_name(job_.lock.name), why,
@@ -221,7 +221,7 @@ void Runner::reap(lock::Instant now) {
       job_pid_ = -1;
       tree_.leader_reaped();
       job_end_ = Exit::of_process(status);
-      worker_->job_ended(job_end_);
+      reserve_->supervision->note_job_end(job_end_);
       if (job_end_.signal != SIGKILL || session_.watching_tree()) {
         report_end(now);
       } else {
@@ -350,47 +350,44 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
     length = driver_.await_message(messages, &message, sizeof message,
                                    order.latest + plan_.timing.ttl / 3);
   }
-  if (length != sizeof message) {
-    const char* const fate = length < 0 ? "was stopped or stuck" : "was killed";
-    return not_started(worker, std::nullopt, too_late ? nullptr : fate);
+  const bool told = length == sizeof message;
+  if (told && message.kind == Kind::job_started) {
+    supervise(order, {worker, std::move(messages)}, message.value);
+    return std::nullopt;
   }
-  if (message.kind != Kind::job_started) return not_started(worker, message, nullptr);
-  // `ran` is measured from this moment: on a loaded machine the present one is much later.
-  const auto began = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
-      std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited)));
-  facts_.job = RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
-  job_.stage.note_start(began_ + facts_.waited);
-  job_control_->supervise(message.value);
-  supervisor_.emplace(Supervisor::Worker{worker, std::move(messages)}, message.value,
-                      job_.lock.name, plan_, *reserve_->supervision, *job_control_, signals_,
-                      tree_, out_, driver_.loop(), std::move(*hook_));
-  hook_.reset();
-  servers_.drop_connections();
-  out_.leave_to_child();
-  // This process is the service's main process, or below it, where the last of several locks is
-  // taken.
-  if (job_.stage.is_last()) manager_.tell("READY=1\nSTATUS=holds the lock, the job runs");
-  return std::nullopt;
-}
-
-/// `fate`: what became of a worker that sent no message; null: it is too late to start the job.
-lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
-                                const char* fate) {
-  if (reason) {
+  if (told) {
     ::waitpid(worker, nullptr, 0);
   } else {
     give_up_worker(worker);
   }
   reserve_.reset();
   job_control_->start_failed();
-  if (reason && reason->kind == Kind::not_started) return kSystemRefused;
-  if (reason && reason->kind != Kind::job_too_late) return cannot_run(*reason);
-  if (reason || fate == nullptr) return lock::JobTooLate{};
+  if (too_late || (told && message.kind == Kind::job_too_late)) return lock::JobTooLate{};
+  if (told) return message.kind == Kind::not_started ? kSystemRefused : cannot_run(message);
   out_.line(
       fmt::format("redlock: {}: the process that starts the job (pid {}) {} before it reported the "
                   "start; if the job had begun, redlock killed it",
-                  diag::lock_name(job_.lock.name), worker, fate));
+                  diag::lock_name(job_.lock.name), worker,
+                  length < 0 ? "was stopped or stuck" : "was killed"));
   return kSystemRefused;
+}
+
+/// The job runs, and from now on this process is the supervisor.
+void Runner::supervise(const lock::Spawn& order, Supervisor::Worker worker, pid_t job) {
+  // `ran` is measured from this moment: on a loaded machine the present one is much later.
+  const auto began = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
+      std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited)));
+  facts_.job = RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
+  job_.stage.note_start(began_ + facts_.waited);
+  job_control_->supervise(job);
+  supervisor_.emplace(std::move(worker), job, job_.lock.name, plan_, *reserve_->supervision,
+                      *job_control_, signals_, tree_, out_, driver_.loop(), std::move(*hook_));
+  hook_.reset();
+  servers_.drop_connections();
+  out_.leave_to_child();
+  // This process is the service's main process, or below it, where the last of several locks is
+  // taken.
+  if (job_.stage.is_last()) manager_.tell("READY=1\nSTATUS=holds the lock, the job runs");
 }
 
 /// When the parent releases the lock, neither the worker nor the job may be alive.

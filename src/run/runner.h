@@ -81,8 +81,7 @@ class Runner : private driver::Host {
   [[noreturn]] void leave_without_job() noexcept;
   [[noreturn]] void abandon_start(const char* why) noexcept;
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
-  lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
-                          const char* fate);
+  void supervise(const lock::Spawn& order, Supervisor::Worker worker, pid_t job);
   void give_up_worker(pid_t worker) noexcept;
   [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
 

@@ -16,6 +16,12 @@
 
 namespace redlock::run {
 
+void Supervision::note_job_end(Exit end) {
+  job_ended.store(os::boot_now().time_since_epoch().count());
+  job_signal.store(end.signal);
+  job_status.store(end.status);
+}
+
 Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision)
     : supervisor_(std::move(pidfd)),
       supervisor_pid_(supervisor),
@@ -46,12 +52,6 @@ void Worker::publish(const lock::WorkerState& state) {
   // The release goes out first. continue_supervisor() follows it, and wakes the supervisor, too.
   const bool releasing = state.phase == lock::WorkerState::Phase::releasing;
   if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
-}
-
-void Worker::job_ended(Exit end) {
-  supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
-  supervision_.job_signal.store(end.signal);
-  supervision_.job_status.store(end.status);
 }
 
 void Worker::continue_supervisor() const {

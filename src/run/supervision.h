@@ -39,7 +39,7 @@ struct Supervision {
   /// By the supervisor: it has got a signal that ends the job.
   std::atomic<bool> told_to_end{false};
   std::atomic<bool> stopped_job{false};  ///< the worker has stopped the job, now or earlier
-  std::atomic<int> job_status{kNone};  ///< of the job's main process, once the worker has reaped it
+  std::atomic<int> job_status{kNone};  ///< of the job's main process, once somebody has reaped it
   std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
   std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock
   std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
@@ -48,6 +48,10 @@ struct Supervision {
   std::atomic<int> exit_signal{0};     ///< redlock ends by this signal; 0: none. Before exit_status
   std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
+
+  /// The process that reaps the job's main process, be it the worker or, if that is dead, the
+  /// supervisor, says how it ended.
+  void note_job_end(Exit end);
 
   /// A reader may find values of two different moments. That is harmless: both were true when
   /// written, and a later act_by comes with a later valid_until.
@@ -104,8 +108,6 @@ class Worker {
   /// Publishes the state, and wakes the supervisor if it would sleep too long by the state before.
   void publish(const lock::WorkerState& state);
 
-  /// The worker has reaped the job's main process, which ended like this.
-  void job_ended(Exit end);
   /// Continues the supervisor if it was stopped, so that it sees the job's new state.
   void continue_supervisor() const;
 

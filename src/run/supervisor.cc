@@ -190,8 +190,7 @@ void Supervisor::reap() {
       tree_.spared_reaped();
     } else if (pid == job_) {
       tree_.leader_reaped();
-      job_end_ = Exit::of_process(status);
-      job_ended_ = os::boot_now();
+      supervision_.note_job_end(Exit::of_process(status));
     }
   }
 }
@@ -215,11 +214,10 @@ bool Supervisor::job_left() const {
 /// on purpose, and nobody will renew the lock for them.
 bool Supervisor::killed_together() const {
   if (!worker_gone_ || supervision_.exit_status.load() != Supervision::kNone) return false;
-  return (job_end_ ? job_end_->signal : supervision_.job_signal.load()) == SIGKILL;
+  return supervision_.job_signal.load() == SIGKILL;
 }
 
 lock::Instant Supervisor::job_ended() const {
-  if (job_end_) return job_ended_;
   if (job_status() == Supervision::kNone) return os::boot_now();
   return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
@@ -304,7 +302,7 @@ void Supervisor::follow_job() {
 /// The end without a worker: nobody has released the lock.
 Exit Supervisor::end_alone() {
   if (stopped_job() || job_status() == Supervision::kNone) {
-    lost_ = true;
+    supervision_.lost.store(true);
     return ExitStatus::lost;
   }
   const lock::Duration left =
@@ -313,7 +311,7 @@ Exit Supervisor::end_alone() {
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(pid {}) was killed; it stays locked for about {}",
                   lock_, worker_.pid, diag::for_people(left)));
-  return job_end_.value_or(Exit{supervision_.job_status.load(), supervision_.job_signal.load()});
+  return {job_status(), supervision_.job_signal.load()};
 }
 
 }  // namespace redlock::run

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,7 +36,7 @@ class Supervisor {
   /// Valid once watch() has returned: when a process of ours reaped the job's main process (now, if
   /// none did); and whether the lock was lost, in which case the exit status is redlock's own.
   [[nodiscard]] lock::Instant job_ended() const;
-  [[nodiscard]] bool lost() const { return lost_ || supervision_.lost.load(); }
+  [[nodiscard]] bool lost() const { return supervision_.lost.load(); }
 
  private:
   void turn();
@@ -68,9 +67,7 @@ class Supervisor {
   [[nodiscard]] bool killed_together() const;
   [[nodiscard]] bool done() const;
   /// Supervision::kNone: not known.
-  [[nodiscard]] int job_status() const {
-    return job_end_ ? job_end_->status : supervision_.job_status.load();
-  }
+  [[nodiscard]] int job_status() const { return supervision_.job_status.load(); }
 
   Worker worker_;
   pid_t job_;
@@ -92,11 +89,8 @@ class Supervisor {
   };
   std::vector<Held> held_;  ///< signals that are not passed on yet, in the order in which they came
   bool worker_gone_ = false;
-  bool reported_ = false;        ///< that the worker fails
-  bool bore_ = false;            ///< a refusal by the system, and printed a warning
-  std::optional<Exit> job_end_;  ///< of the job, if this process reaped it
-  lock::Instant job_ended_{};    ///< and when it did so
-  bool lost_ = false;            ///< the lock, and the worker died before it could report it
+  bool reported_ = false;  ///< that the worker fails
+  bool bore_ = false;      ///< a refusal by the system, and printed a warning
 };
 
 }  // namespace redlock::run

@@ -247,7 +247,7 @@ MISTAKES = [
       ["job/supervision: does not continue a job that the worker is about to kill"]),
     M("run/supervision.cc", "if (!supervisor_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);", ";",
       "without pidfds the top's death is not noticed", ["job/tree: refuses pidfds"]),
-    M("run/supervision.cc", "supervision_.job_signal.store(end.signal);", ";",
+    M("run/supervision.cc", "job_signal.store(end.signal);", ";",
       "redlock does not die of what killed its job", ["job/ended_by_signal: the worker is stopped after its job"]),
     M("run/lost_hook.cc", "::kill(-pid_, SIGKILL);", "::kill(pid_, SIGKILL);",
       "only the shell of --on-lost is killed", ["job/supervision: --on-lost is bounded"]),

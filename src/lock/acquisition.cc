@@ -77,10 +77,16 @@ void Acquisition::tick(Instant now, Effects& effects) {
     return;
   }
   if (now >= quorum_news()) tell_quorum_missing(now, effects);
-  if (now >= next_question()) {
-    woken_rounds_ = in_round_ || now < next_round_ ? woken_rounds_ + 1 : 0;
-    start_round(now, effects);
-  }
+  if (now < next_question()) return;
+  woken_rounds_ = in_round_ || now < next_round_ ? woken_rounds_ + 1 : 0;
+  in_round_ = true;
+  ask_again_ = kNever;
+  round_began_ = now;
+  // Both use the same connections, so a release that failed before arrives ahead of the new
+  // request.
+  release_.retry(now, effects);
+  asked_ = obstacles_.to_ask();
+  ask(effects);
 }
 
 /// When the next report that too few servers answer is due.
@@ -140,17 +146,6 @@ bool Acquisition::gave_back(Whom whom) const {
     if (release_.owes(server) && !(silent && whom != Whom::all)) return false;
   }
   return true;
-}
-
-void Acquisition::start_round(Instant now, Effects& effects) {
-  in_round_ = true;
-  ask_again_ = kNever;
-  round_began_ = now;
-  // Both use the same connections, so a release that failed before arrives ahead of the new
-  // request.
-  release_.retry(now, effects);
-  asked_ = obstacles_.to_ask();
-  ask(effects);
 }
 
 void Acquisition::ask(Effects& effects) {
@@ -315,17 +310,15 @@ void Acquisition::rest(Instant now, Duration pause) {
 /// long as a server refuses for a turn, it may be free.
 bool Acquisition::same_refusals_as_last_round() {
   std::vector<std::string> refusals(attempt_.votes().size());
-  std::size_t refused = 0;
   bool turns = false;
   for (ServerIndex server = 0; server < refusals.size(); ++server) {
     const Attempt::Vote& vote = attempt_.votes()[server];
     if (vote.state != Attempt::VoteState::refused) continue;
     turns = turns || vote.refusal.turn;
     refusals[server] = vote.refusal.blocker;
-    ++refused;
   }
-  const bool same =
-      !turns && refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
+  const bool same = !turns && refusals == last_refusals_ &&
+                    attempt_.refused() >= blocking_minority(refusals.size());
   last_refusals_ = std::move(refusals);
   return same;
 }

@@ -116,7 +116,6 @@ class Acquisition {
     Instant at;
   };
 
-  void start_round(Instant now, Effects& effects);
   void ask(Effects& effects);
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void take_probe(Instant now, Effects& effects);

@@ -289,8 +289,11 @@ void Session::tick_releasing() {
 }
 
 void Session::check_release() {
+  using Whom = Acquisition::Whom;
   Release& release = acquisition_.release();
-  const bool settled = gave_back() && done_marks_.settled();
+  // After a wait in vain we do not wait for servers that have not answered before.
+  const Whom whom = ended_in_vain() ? Whom::answering : Whom::all;
+  const bool settled = acquisition_.gave_back(whom) && done_marks_.settled();
   const bool owes_marks = job_ && may_mark() && done_marks_.marked() < quorum(plan_.servers);
   const bool quorum_released =
       job_ && !owes_marks && release.released(lease().attempt()) >= quorum(plan_.servers);
@@ -299,7 +302,7 @@ void Session::check_release() {
   // finish() removes what a lost lock leaves behind, but only when every request has been answered:
   // if a connection is closed with unread answers, the last requests on it may get lost.
   const bool undoes = never_ours && (may_mark() || cools_);
-  const bool answered = quorum_released && acquisition_.gave_back(Acquisition::Whom::answering);
+  const bool answered = quorum_released && acquisition_.gave_back(Whom::answering);
   if (settled || answered || (never_ours && !undoes)) return finish();
   if (quorum_released) {
     const Duration patience = may_stay_long() ? plan_.server_timeout : plan_.late_answers;

@@ -94,11 +94,6 @@ class Session final : public Machine {
   [[nodiscard]] const Lease& lease() const { return job_->lease(); }
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
-  /// After a wait in vain we do not wait for servers that have not answered before.
-  [[nodiscard]] bool gave_back() const {
-    using Whom = Acquisition::Whom;
-    return acquisition_.gave_back(ended_in_vain() ? Whom::answering : Whom::all);
-  }
   [[nodiscard]] bool ended_in_vain() const {
     return outcome_ && (outcome_->kind == Outcome::Kind::conflict ||
                         outcome_->kind == Outcome::Kind::unavailable);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Two processes watch over a job, so that no single failure lets it outlive its lock: the worker,
-// which runs the session, and the supervisor, which watches only for the moment when the worker
-// ought to have acted. The decisions of the supervisor stand here. As in all of lock/, the caller
-// passes the time and carries out the acts.
+// Two processes watch over a job: the worker, which runs the session, and the supervisor, which
+// watches only for the moment when the worker ought to have acted. The decisions of the supervisor
+// stand here.
 #pragma once
 
 #include <algorithm>

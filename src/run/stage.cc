@@ -192,14 +192,14 @@ std::optional<Stage::Job> Stage::run_of_command(Job job, lock::Instant start) co
 }
 
 /// The variables of the lock that the user named first come from its stage, whichever that is. The
-/// command of --on-lost may run before that stage does, and then gets those of our lock.
+/// command of --on-lost may run in a stage before that, and then gets those of our lock.
 Stage::Variables Stage::variables(Reader reader, const std::string& token,
                                   std::uint64_t fence) const {
   const bool hook = reader == Reader::lost_hook;
   Variables variables{{kVariable, config::kPipesVariable, "REDLOCK_FENCES"}, {}};
   // The last stage tells the service manager that all locks are held.
   if (is_last() || hook) variables.dropped.emplace_back(os::ServiceManager::kVariable);
-  const bool ours = name() == request_.name || (hook && !knows_first_named());
+  const bool ours = name() == request_.name || (hook && name() < request_.name);
   if (ours) {
     for (const char* each : {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT"}) {
       variables.dropped.emplace_back(each);

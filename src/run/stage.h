@@ -69,10 +69,6 @@ class Stage {
  private:
   void keep_pipes();
   void inherit_pipes();
-  /// Ours, or that of a stage before, which has put its variables into our environment.
-  [[nodiscard]] bool knows_first_named() const {
-    return request_.name <= name();  // in_order() sorts them
-  }
 
   const cli::Run& request_;
   std::vector<std::string> names_;  ///< in the order in which redlock takes them

@@ -85,7 +85,7 @@ struct WorkerMessage {
     not_started,  ///< the system refused something, and the worker has printed what
     job_failed,   ///< value: errno of exec
     no_process,   ///< value: errno of vfork
-    job_stop,     ///< value: the signal that stopped the job; 0: it was continued
+    job_stop,     ///< value: the wait status of a job that was stopped or continued
     act_sooner,   ///< the state has an earlier act_by than before
   };
   Kind kind;

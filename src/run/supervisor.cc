@@ -86,16 +86,6 @@ void Supervisor::bear(const char* why) {
   }
 }
 
-/// If the system refuses the wait, every descriptor counts as ready.
-void Supervisor::wait(std::span<os::Interest> interests, lock::Instant deadline) {
-  try {
-    loop_.wait(interests, deadline);
-  } catch (const std::exception& error) {
-    bear(driver::reason_of(error));
-    for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
-  }
-}
-
 bool Supervisor::done() const {
   if (!worker_gone_) return false;
   if (!watch_.alone()) return supervision_.exit_status.load() != Supervision::kNone;
@@ -109,8 +99,14 @@ void Supervisor::turn() {
   // When no process of the job is left, only the worker's death is still to come.
   const bool finished = watch_.alone() && !job_left();
   const lock::Instant due = held_.empty() ? lock::kNever : held_.front().came + kHold;
-  wait(interests,
-       finished ? lock::kNever : std::min(due, watch_.deadline(supervision_.worker_state())));
+  const lock::Instant deadline =
+      finished ? lock::kNever : std::min(due, watch_.deadline(supervision_.worker_state()));
+  try {
+    loop_.wait(interests, deadline);
+  } catch (const std::exception& error) {
+    bear(driver::reason_of(error));
+    for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
+  }
 
   if (const int group = supervision_.hook_group.load(); group != Supervision::kNone) {
     tree_.exclude_group(group);
@@ -179,7 +175,7 @@ void Supervisor::reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
-      if (pid == job_) job_control_.note_status(status);
+      if (pid == job_) job_control_.note(status);
       continue;
     }
     hook_.reaped(pid);

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +39,6 @@ class Supervisor {
 
  private:
   void turn();
-  void wait(std::span<os::Interest> interests, lock::Instant deadline);
   void bear(const char* why);
   void act(lock::Instant now);
   void carry_out(lock::Watch::Act act);

@@ -19,8 +19,7 @@
 
 namespace redlock::lock {
 
-/// What is known about a lock while a process waits for it. For display only: no decision depends
-/// on it.
+/// What is known about a lock while a process waits for it. For display only.
 struct Waiting {
   /// The holder that the servers named last, and when they named it. None: the holder is unknown,
   /// or several contenders split the votes.
@@ -43,12 +42,10 @@ class Acquisition {
   /// Starts at `now`; the first tick asks for the first round.
   Acquisition(const Plan& plan, Instant now);
 
-  /// Checks the limits, then starts a round if one is due. To be called while trying and, for the
-  /// limits, after the win.
+  /// Checks the limits, and starts a round if one is due. To be called also after the win.
   void tick(Instant now, Effects& effects);
 
-  /// Takes any reply, to earlier attempts, too. To be called while trying and, for late votes,
-  /// after the win.
+  /// Takes any reply, also to an earlier attempt. To be called also after the win, for late votes.
   void record(const Reply& reply, Instant now, Effects& effects);
 
   /// Gives back every token that may be on a server, through release(), and leaves the queue. For a
@@ -92,9 +89,8 @@ class Acquisition {
   /// The releases that earlier attempts still owe; a session goes on with them.
   [[nodiscard]] Release& release() { return release_; }
 
-  /// A last look at a won attempt. Late votes may show that two configured servers are one server,
-  /// or that another run already did our work; or the win has become too old to start a job. True:
-  /// still won.
+  /// A last look at a won attempt. False if late votes show that two configured servers are one, or
+  /// that another run already did our work, or if the win has become too old to start a job.
   [[nodiscard]] bool confirm_win(Instant now, Effects& effects);
 
   /// Drops a won attempt that came to nothing, and tries again.
@@ -154,8 +150,7 @@ class Acquisition {
   bool in_round_ = false;
   std::vector<bool> asked_;  ///< by server: the present round asks it, unless it may have the token
   Waiter waiter_;
-  /// Of attempts that ended in vain: the requests without an answer. We release a grant that
-  /// comes late.
+  /// Requests without an answer of attempts that ended in vain. We release a late grant.
   std::vector<std::pair<ServerIndex, AttemptId>> unanswered_;
   bool finished_a_round_ = false;
   bool split_ = false;  ///< contenders split the votes of the last round

@@ -52,8 +52,7 @@ class DoneMarks {
  private:
   enum class State { idle, asked, failed, marked };
   struct PerServer {
-    /// The server's clock minus ours. Never too large: the server read its clock before its answer
-    /// came.
+    /// The server's clock minus ours. Never too large: the server read its clock before answering.
     std::optional<std::chrono::milliseconds> ahead;
     bool has_mark = false;
     State state = State::idle;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What may happen to a state machine, and how events and effects go round. Every command and the
-// simulator use this, so that the simulator does things in exactly the order in which a command
-// does them.
+// What may happen to a state machine, and how events and effects go round: in the same order in
+// every command and in the simulator.
 #pragma once
 
 #include <algorithm>
@@ -27,15 +26,13 @@ struct JobFailedToStart {
 struct JobExited {
   int status;
 };
-/// The job's main process is dead and so is every descendant. Expected only while
-/// Session::watching_tree().
+/// The whole job is dead, with every descendant. Expected only while Session::watching_tree().
 struct JobTreeGone {};
 /// Answers Kill{SIGKILL}. `found_new`: the KILL reached a process that no KILL had reached before.
 struct Killed {
   bool found_new;
 };
-/// Answers Measure: how long it takes until all processes of the job have received KILL and are
-/// dead.
+/// Answers Measure: how long it takes from a KILL until all processes of the job are dead.
 struct KillCost {
   Duration length;
 };
@@ -46,8 +43,7 @@ struct Signal {
 };
 /// The supervisor is dead: no process waits for the job any more.
 struct SupervisorGone {
-  /// It had been told to end the job: if there is a stage before (lock/stages.h), that has probably
-  /// killed it.
+  /// It had been told to end the job: the stage before (lock/stages.h) has probably killed it.
   bool ordered = false;
 };
 
@@ -59,8 +55,7 @@ struct Notice {
 
 /// A server says when the lock may be ours. It decides nothing: a round shows what is true.
 struct Woken {
-  /// Zero: now, and it is our turn. Otherwise another waiter has its turn until then, or the lock
-  /// cools.
+  /// Zero: it is our turn. Otherwise another waiter has its turn until then, or the lock cools.
   Duration in{};
 };
 /// From now on we hear this server's wake-ups. One may have been sent before.
@@ -100,8 +95,7 @@ class Performer {
 };
 
 /// Hands a machine one event after the other: an event that follows from an effect waits until all
-/// effects of the earlier event are carried out. Signals to the job come first among these: nothing
-/// delays them.
+/// effects of the earlier event are carried out, signals to the job first: nothing delays them.
 class Drive {
  public:
   Drive(Machine& machine, Performer& performer) : machine_(&machine), performer_(&performer) {}

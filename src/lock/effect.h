@@ -74,8 +74,7 @@ struct Log {
   Carrier carrier = Carrier::itself;
   AttemptId attempt;
   std::uint64_t fence = 0;  ///< skipped: 0, there is none
-  Duration waited{};  ///< from the beginning of the session to the win, or to the end if another
-                      ///< run was enough
+  Duration waited{};        ///< from the beginning of the session to the win; skipped: to the end
   std::optional<Duration> held{};       ///< from the win until now; skipped: none
   std::optional<int> status{};          ///< the job's
   std::optional<StopReason> stopped{};  ///< why we stopped the job, if we did
@@ -145,8 +144,7 @@ struct ReleaseUnconfirmed {
 };
 struct Released {
   Duration held;
-  Duration cools_for;  ///< the rest of a minimum hold, during which no process gets the lock; zero:
-                       ///< the lock is free
+  Duration cools_for;  ///< the rest of a minimum hold; zero: the lock is free
   bool kept;           ///< other processes of the job still hold the lock
 };
 

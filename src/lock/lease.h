@@ -33,8 +33,7 @@ class Lease {
   [[nodiscard]] Instant deadline() const { return std::min(next_round_, hurried_); }
 
   /// The quorum-th largest expiry. An unanswered request shortens nothing. "missing" or "not mine"
-  /// sets the expiry of that server to zero, except for our own lock after a revocation: no other
-  /// process has it yet.
+  /// zeroes that server's expiry, except for our own lock after a revocation: nobody has it yet.
   [[nodiscard]] Instant valid_until() const { return valid_until_; }
 
   /// A quorum of "mine" has become impossible. Final.
@@ -49,8 +48,7 @@ class Lease {
   /// A server says that the lock was revoked from us.
   [[nodiscard]] bool being_revoked() const;
 
-  /// When the key will have expired on every server at the latest, whatever requests or answers got
-  /// lost.
+  /// When the key will have expired on every server at the latest, whatever messages got lost.
   [[nodiscard]] Instant gone_by() const;
 
   [[nodiscard]] AttemptId attempt() const { return attempt_; }

@@ -13,8 +13,7 @@ namespace redlock::lock {
 /// an attempt that was given up, and for the end of a held lock.
 class Release {
  public:
-  /// Asks `server` to delete the attempt's token. The request queues after all earlier requests to
-  /// that server.
+  /// Asks `server` to delete the attempt's token, after all earlier requests to that server.
   void begin(ServerIndex server, AttemptId attempt, Effects& effects);
 
   /// At the end of a job: gives up our hold. If it was the last hold, the lock becomes free, or

@@ -52,8 +52,7 @@ class RunningJob {
   [[nodiscard]] Instant term_at() const {
     return plan_.timing.term_at(lease_.valid_until(), head_start_);
   }
-  /// Measures only if a renewal is overdue: a measurement takes time, and while all is well nobody
-  /// needs its result.
+  /// Measures only if a renewal is overdue: a measurement takes time.
   [[nodiscard]] Instant measure_at() const {
     return plan_.timing.term_at(lease_.valid_until(), plan_.timing.longest_head_start());
   }

@@ -10,8 +10,7 @@
 
 namespace redlock::lock {
 
-/// How many of the *configured* servers make a quorum, whatever is reachable: any two quorums share
-/// a server.
+/// How many of the *configured* servers make a quorum: any two quorums share a server.
 constexpr std::size_t quorum(std::size_t servers) {
   return servers / 2 + 1;
 }
@@ -42,8 +41,7 @@ struct Timing {
   /// How long the lock stays taken, counted from the request, however early the job ends: hosts
   /// whose clocks are slow must not run the job again. Nothing that must be safe depends on it.
   Duration min_hold{};
-  /// A successful run that began less than this ago makes another one unnecessary. Zero: none
-  /// does.
+  /// A successful run that began less than this ago makes another one unnecessary; zero: none does.
   Duration once{};
   /// A lock that is to end at this moment, however late we get it. Its ttl is the rest until then.
   std::optional<Instant> ends_at{};
@@ -100,9 +98,8 @@ struct Timing {
 
 /// How long a user is willing to wait, and for what.
 struct Patience {
-  std::optional<Duration>
-      wait;              ///< for the lock, connecting included; no value: no limit; zero: try once
-  Duration server_wait;  ///< for a quorum of servers to answer
+  std::optional<Duration> wait;  ///< for the lock, with connecting; none: no limit; zero: once
+  Duration server_wait;          ///< for a quorum of servers to answer
 };
 
 }  // namespace redlock::lock

@@ -15,8 +15,7 @@ class JobKiller {
  public:
   JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock);
 
-  /// KILL to every process of the job. Returns whether it reached one that no KILL had reached
-  /// before.
+  /// KILL to every process of the job. True: it reached one that no KILL had reached before.
   bool kill();
 
   /// The time from the first KILL until every process of the job is dead.

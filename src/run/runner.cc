@@ -21,14 +21,12 @@ namespace {
 using driver::kSystemRefused;
 using Kind = WorkerMessage::Kind;
 
-/// Redlock opens this many descriptors from the first request until the job runs, besides two
-/// connections per server: a pipe, /proc, the terminal, in the worker a timer and two pidfds, and
-/// those of libraries.
+/// The descriptors from the first request until the job runs, besides two connections per server: a
+/// pipe, /proc, the terminal, in the worker a timer and two pidfds, and those of libraries.
 constexpr std::size_t kDescriptors = 10;
 
-/// Whoever kills the job often kills the supervisor, too. The worker waits this long for that
-/// before it takes the death of the job for a normal end, releases the lock and leaves descendants
-/// running.
+/// Whoever kills the job often kills the supervisor, too. The worker waits this long for it before
+/// it takes the death of the job for a normal end, which leaves descendants running.
 constexpr std::chrono::milliseconds kBothKilled(100);
 
 }  // namespace
@@ -100,8 +98,7 @@ void Runner::give_back() noexcept {
   driver::say_may_stay_locked(job_.lock.name, plan_.timing.life(), out_);
 }
 
-/// Ends the job first: it must not outlive its lock. If it has ended by itself, redlock ends with
-/// its status.
+/// Ends the job first. If it has ended by itself, redlock ends with its status.
 void Runner::end_worker(const char* why) noexcept {
   const bool running = job_pid_ > 0 || session_.watching_tree();
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
@@ -385,8 +382,7 @@ void Runner::supervise(const lock::Spawn& order, Supervisor::Worker worker, pid_
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();
-  // This process is the service's main process, or below it, where the last of several locks is
-  // taken.
+  // This process is the service's main process or, with several locks, below it.
   if (job_.stage.is_last()) manager_.tell("READY=1\nSTATUS=holds the lock, the job runs");
 }
 

@@ -23,8 +23,7 @@ namespace redlock::run {
 
 namespace {
 
-/// "NUMBER LIMIT START": the stage, the end of -w in ns of CLOCK_BOOTTIME, and the descriptor of
-/// start_ (0: none).
+/// "NUMBER LIMIT START": the stage, limit_ in ns of CLOCK_BOOTTIME, the descriptor of start_ or 0.
 constexpr const char* kVariable = "REDLOCK_STAGE";
 
 constexpr std::size_t kMostShown = 200;  // bytes of a name
@@ -62,8 +61,7 @@ std::string_view next_entry(std::string_view& entries) {
   return entry;
 }
 
-/// Throws Error (64) if an outer run holds one of the locks, and another one comes before it in the
-/// order.
+/// Throws Error (64) if an outer run holds one of the locks, and another comes before it.
 void check_order(const std::vector<std::string>& names, const config::Settings& settings,
                  std::string_view held) {
   std::vector<bool> ours;
@@ -179,8 +177,7 @@ void Stage::note_start(lock::Instant start) const {
   [[maybe_unused]] const ssize_t written = ::pwrite(start_.get(), &time, sizeof time, 0);
 }
 
-/// What an earlier stage ran ends a little later than the command: when the next lock is given
-/// back.
+/// What an earlier stage ran ends later than the command: when the next lock is released.
 std::optional<Stage::Job> Stage::run_of_command(Job job, lock::Instant start) const {
   if (is_last()) return job;
   std::int64_t time = 0;

@@ -44,8 +44,7 @@ class Stage {
 
   /// What this stage runs: the user's command, or the next stage.
   [[nodiscard]] std::vector<std::string> argv() const;
-  /// Starts it. Only the next stage, and nothing else that this process starts, inherits what the
-  /// stages share.
+  /// Starts it. Only the next stage inherits what the stages share.
   [[nodiscard]] os::Spawned spawn(const std::vector<std::string>& environment,
                                   const os::SignalSource& signals, os::Placement placement) const;
 
@@ -92,8 +91,7 @@ class Stage {
 /// The last entry of that lock in a REDLOCK_HELD. Skips malformed entries.
 std::optional<lock::Inherited> find_held(std::string_view environment, const driver::LockId& id);
 
-/// REDLOCK_HELD with one more entry: replaces an older one of the same lock, keeps those of other
-/// locks.
+/// REDLOCK_HELD with one more entry, instead of an older one of the same lock.
 std::string add_held(std::string_view environment, const driver::LockId& id,
                      const lock::Inherited& held);
 

@@ -41,8 +41,7 @@ bool Worker::supervisor_is_gone() {
 
 bool Worker::tell(WorkerMessage::Kind kind, int value) const {
   const WorkerMessage message{kind, value};
-  // If the pipe is full, its reader is stopped, and will see the end of the job without this
-  // message.
+  // If the pipe is full, its reader is stopped, and will see the end of the job without it.
   return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
 }
 

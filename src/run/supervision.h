@@ -123,8 +123,7 @@ class Worker {
   lock::Instant act_by_{};  ///< as last published
 };
 
-/// What a worker needs from the system to start a job. Redlock takes it before it asks for the
-/// lock.
+/// What a worker needs from the system to start a job, taken before redlock asks for the lock.
 struct Reserve {
   Reserve();  ///< throws Error (71)
 

@@ -54,8 +54,7 @@ Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const 
   out_.keep_lines_for_file();  // nothing delays a KILL
 }
 
-/// No other process can look after the job as we can: if the system refuses something, we try
-/// again.
+/// No other process can look after the job: if the system refuses something, we try again.
 Exit Supervisor::watch() {
   while (true) {
     try {

@@ -14,12 +14,11 @@ using report::QuorumMissing;
 
 namespace {
 
-/// A pause that would end after the wait limit ends this long before the limit, so that we ask once
-/// more.
+/// We ask once more this long before the wait limit.
 constexpr Duration kLastQuestion = milliseconds(50);
 
-/// When the reports that too few servers answer are due: see QuorumMissing::When. A report is left
-/// out if the wait ends less than kWorthTelling later, because the end says the same.
+/// When the reports that too few servers answer are due: see QuorumMissing::When. If the wait ends
+/// less than kWorthTelling later, the end says the same.
 constexpr Duration kMissingSoon = seconds(1);
 constexpr Duration kMissingLong = seconds(10);
 constexpr Duration kWorthTelling = milliseconds(1500);
@@ -32,41 +31,35 @@ Instant limit_of(const Patience& patience, Instant start) {
   if (*patience.wait == Duration::zero()) {
     return start + std::min(patience.server_wait, kTryOnceBears);
   }
-  return *patience.wait < kNever - start ? start + *patience.wait : kNever;
+  return moment_after(start, *patience.wait);
 }
 
 }  // namespace
 
-Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
-                         const std::optional<Inherited>& inherited, std::size_t slots,
-                         std::uint64_t seed, Instant now)
-    : timing_(timing),
-      patience_(patience),
-      pauses_(patience, seed),
-      obstacles_(servers),
-      slot_choice_(slots, seed),
-      ancestor_(inherited ? inherited->token : std::string()),
-      attempt_(inherited ? kFirstJoin : 1, servers, slot_choice_.slot()),
-      waiter_(servers),
+Acquisition::Acquisition(const Plan& plan, Instant now)
+    : plan_(plan),
+      pauses_(plan.patience, plan.seed),
+      obstacles_(plan.servers),
+      slot_choice_(plan.slots, plan.seed),
+      attempt_(plan.inherited ? kFirstJoin : 1, plan.servers, slot_choice_.slot()),
+      waiter_(plan.servers),
       began_(now),
       round_began_(now),
       next_round_(now),
-      limit_(limit_of(patience, now)),
+      limit_(limit_of(plan.patience, now)),
       short_since_(now),
       missing_since_(now),
-      troubles_(servers) {}
+      troubles_(plan.servers) {}
 
 Instant Acquisition::server_limit() const {
   // Every server is asked once, however short the limit is. Connecting has a limit of its own.
   if (!finished_a_round_) return kNever;
-  return short_since_ ? *short_since_ + patience_.server_wait : kNever;
+  return short_since_ ? *short_since_ + plan_.patience.server_wait : kNever;
 }
 
-/// The limit of -w is exact. -n means "once", so its limit does not apply before one round has
-/// ended.
+/// The limit of -w is exact. That of -n, "once", does not apply before one round has ended.
 Instant Acquisition::wait_limit() const {
-  const bool try_once = patience_.wait == Duration::zero();
-  return try_once && !finished_a_round_ ? kNever : limit_;
+  return tries_once() && !finished_a_round_ ? kNever : limit_;
 }
 
 /// When to ask next: after the pause, or after a wake-up. A wake-up during a round is for the
@@ -84,10 +77,16 @@ void Acquisition::tick(Instant now, Effects& effects) {
     return;
   }
   if (now >= quorum_news()) tell_quorum_missing(now, effects);
-  if (now >= next_question()) {
-    woken_rounds_ = in_round_ || now < next_round_ ? woken_rounds_ + 1 : 0;
-    start_round(now, effects);
-  }
+  if (now < next_question()) return;
+  woken_rounds_ = in_round_ || now < next_round_ ? woken_rounds_ + 1 : 0;
+  in_round_ = true;
+  ask_again_ = kNever;
+  round_began_ = now;
+  // Both use the same connections, so a release that failed before arrives ahead of the new
+  // request.
+  release_.retry(now, effects);
+  asked_ = obstacles_.to_ask();
+  ask(effects);
 }
 
 /// When the next report that too few servers answer is due.
@@ -101,16 +100,13 @@ Instant Acquisition::quorum_news() const {
 
 void Acquisition::tell_quorum_missing(Instant now, Effects& effects) {
   const auto when =
-      missing_reports_ == 0 ? QuorumMissing::When::soon : QuorumMissing::When::lasting;
-  ++missing_reports_;
+      missing_reports_++ == 0 ? QuorumMissing::When::soon : QuorumMissing::When::lasting;
   const Instant limit = std::min(wait_limit(), server_limit());
-  effects.emplace_back(Report(QuorumMissing{complaints(), answering(), when,
-                                            limit == kNever ? kNever - now : limit - now}));
+  effects.emplace_back(QuorumMissing{complaints(), answering(), when, limit - now});
 }
 
 std::size_t Acquisition::answering() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(troubles_, [](const auto& trouble) { return !trouble.has_value(); }));
+  return how_many(troubles_, [](const auto& trouble) { return !trouble; });
 }
 
 Waiting Acquisition::waiting() const {
@@ -129,12 +125,9 @@ Waiting Acquisition::waiting() const {
 /// during a round counts once more.
 void Acquisition::wake(Duration in, Instant now) {
   if (state_ != State::trying) return;
-  if (in > Duration::zero()) {
-    if (in < kNever - now) ask_again_ = std::min(ask_again_, now + in);
-    return;
-  }
-  const Duration apart = between_woken_rounds(woken_rounds_);
-  ask_again_ = std::min(ask_again_, std::max(now, round_began_ + apart));
+  const Instant earliest = round_began_ + between_woken_rounds(woken_rounds_);
+  ask_again_ = std::min(ask_again_,
+                        in > Duration::zero() ? moment_after(now, in) : std::max(now, earliest));
 }
 
 /// The servers wake the next waiter when we leave the queue, so our votes go back before.
@@ -155,19 +148,8 @@ bool Acquisition::gave_back(Whom whom) const {
   return true;
 }
 
-void Acquisition::start_round(Instant now, Effects& effects) {
-  in_round_ = true;
-  ask_again_ = kNever;
-  round_began_ = now;
-  // Both use the same connections, so a release that failed before arrives ahead of the new
-  // request.
-  release_.retry(now, effects);
-  asked_ = obstacles_.to_ask();
-  ask(effects);
-}
-
 void Acquisition::ask(Effects& effects) {
-  for (const Ask& each : attempt_.begin_round(++round_, waiter_.ticket(), timing_, asked_)) {
+  for (const Ask& each : attempt_.begin_round(++round_, waiter_.ticket(), plan_.timing, asked_)) {
     effects.emplace_back(each);
   }
 }
@@ -184,7 +166,7 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (reply.ask.op == Op::commit) return;
   if (reply.ask.attempt != attempt_.id()) return record_late(reply, effects);
 
-  attempt_.record(reply, timing_);
+  attempt_.record(reply, plan_.timing);
   if (!in_round_) return;
   if (obstacles_.prevail()) {
     take_probe(now, effects);
@@ -194,7 +176,7 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
     last_refusal_ = *refusal;
     refused_at_ = now;
   }
-  const Verdict verdict = attempt_.verdict(now, timing_);
+  const Verdict verdict = attempt_.verdict(now, plan_.timing);
   if (verdict != Verdict::pending) finish_round(verdict, now, effects);
 }
 
@@ -210,8 +192,7 @@ void Acquisition::record_late(const Reply& reply, Effects& effects) {
   if (may_hold) release_.begin(reply.ask.server, reply.ask.attempt, effects);
 }
 
-/// An answer of an obstacle. As soon as a quorum is possible again, the attempt asks the other
-/// servers, too.
+/// An answer of an obstacle. Once a quorum is possible again, the attempt asks the others, too.
 void Acquisition::take_probe(Instant now, Effects& effects) {
   obstacles_.note_probe(attempt_);
   note_useless();
@@ -237,8 +218,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   }
   if (verdict == Verdict::same_server) return reject_twins(effects);
   if (attempt_.join_refused()) {
-    // The ancestor does not hold the lock any more. From now on we ask for it as for any other
-    // lock.
+    // The ancestor does not hold the lock any more: we ask for it as for any other lock.
     join_or_not(effects);
     next_round_ = now;
     return;
@@ -272,32 +252,30 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   }
 
   if (verdict == Verdict::conflict && held_by_ancestor()) {
-    // It holds the lock again: it has put it back. Whoever waits for its own ancestor waits for
-    // ever.
+    // It has put the lock back. Whoever waits for its own ancestor waits for ever.
     join_or_not(effects);
     return rest(now, pauses_.after_dropped_win());
   }
   if (verdict == Verdict::unavailable && is_hopeless()) {
     return give_up(State::unavailable, effects);
   }
-  const bool try_once = patience_.wait == Duration::zero();
-  if (verdict == Verdict::conflict && try_once) return give_up(State::conflict, effects);
+  if (verdict == Verdict::conflict && tries_once()) return give_up(State::conflict, effects);
 
   const bool obstructed = obstacles_.prevail();
   if (verdict == Verdict::conflict && !obstructed) tell_contended(now, effects);
-  if (try_once && attempt_.turns_left()) {
+  if (tries_once() && attempt_.turns_left()) {
     limit_ = std::max(limit_, std::min(now + kTryOnceBears, began_ + kTryOnceBearsTurns));
   }
   const Attempt ended = attempt_;
   end_attempt(effects);
-  if (!try_once) waiter_.round_ended(ended, !obstructed, effects);
+  if (!tries_once()) waiter_.round_ended(ended, !obstructed, effects);
   if (obstructed || !answered_last_round_) return rest(now, pauses_.after_silence());
   rest(now, verdict == Verdict::conflict ? pauses_.after_conflict(ended, waiter_)
                                          : pauses_.after_split(ended, waiter_, now - round_began_));
 }
 
-/// We report a revocation immediately, and so the next holder after it. Any other new holder is
-/// reported only now and then: a lock that many processes want has a new holder all the time.
+/// A revocation is news, and so is the next holder after it. Any other new holder is reported only
+/// now and then: a lock that many processes want has a new holder all the time.
 void Acquisition::tell_contended(Instant now, Effects& effects) {
   const Value value = read_value(last_refusal_ ? last_refusal_->blocker : std::string_view());
   const bool same = announced_ && announced_->token == value.token;
@@ -306,7 +284,7 @@ void Acquisition::tell_contended(Instant now, Effects& effects) {
   if (announced_ && !revoked && (same || too_soon)) return;
   const When when = announced_ ? When::changes : When::begins;
   announced_ = {std::string(value.token), value.kind == Value::Kind::revoked, now};
-  effects.emplace_back(Report(report::Contended{last_refusal_, when, now - began_}));
+  effects.emplace_back(report::Contended{last_refusal_, when, now - began_});
 }
 
 /// A server that answers may be of no use all the same: it has restarted too recently to be
@@ -328,28 +306,25 @@ void Acquisition::rest(Instant now, Duration pause) {
   if (now < last_question) next_round_ = std::min(next_round_, last_question);
 }
 
-/// Contenders that are still taking the lock change from round to round. If the same servers refuse
-/// with the same values in two rounds running, the lock is held. A turn passes, however: as long as
-/// a server refuses for one, the lock may be free.
+/// If so, the lock is held: contenders that are still taking it change from round to round. But as
+/// long as a server refuses for a turn, it may be free.
 bool Acquisition::same_refusals_as_last_round() {
   std::vector<std::string> refusals(attempt_.votes().size());
-  std::size_t refused = 0;
   bool turns = false;
   for (ServerIndex server = 0; server < refusals.size(); ++server) {
     const Attempt::Vote& vote = attempt_.votes()[server];
     if (vote.state != Attempt::VoteState::refused) continue;
     turns = turns || vote.refusal.turn;
     refusals[server] = vote.refusal.blocker;
-    ++refused;
   }
-  const bool same =
-      !turns && refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
+  const bool same = !turns && refusals == last_refusals_ &&
+                    attempt_.refused() >= blocking_minority(refusals.size());
   last_refusals_ = std::move(refusals);
   return same;
 }
 
-/// Releases the token wherever the attempt may have left it; a token is for one slot. Where an
-/// answer is still to come, it shows whether there is anything to release.
+/// Releases the token wherever the attempt may have left it; where an answer is still to come, that
+/// shows whether there is anything to release. A token is for one slot.
 void Acquisition::end_attempt(Effects& effects) {
   const std::vector<ServerIndex> entered = attempt_.entered();
   if (entered.empty() && attempt_.slot() == slot_choice_.slot()) return;
@@ -373,10 +348,12 @@ void Acquisition::join_or_not(Effects& effects) {
 }
 
 bool Acquisition::held_by_ancestor() const {
-  const auto votes = std::ranges::count_if(attempt_.votes(), [this](const Attempt::Vote& vote) {
-    return vote.state == Attempt::VoteState::refused && vote.refusal.blocker == ancestor_;
+  if (!plan_.inherited) return false;
+  const std::size_t votes = how_many(attempt_.votes(), [this](const Attempt::Vote& vote) {
+    return vote.state == Attempt::VoteState::refused &&
+           vote.refusal.blocker == plan_.inherited->token;
   });
-  return !ancestor_.empty() && static_cast<std::size_t>(votes) >= quorum(attempt_.votes().size());
+  return votes >= quorum(plan_.servers);
 }
 
 void Acquisition::give_up(State why, Effects& effects) {
@@ -384,10 +361,10 @@ void Acquisition::give_up(State why, Effects& effects) {
   state_ = why;
   in_round_ = false;
   if (why == State::conflict) {
-    const Duration waited = patience_.wait.value_or(Duration::zero());
+    const Duration waited = plan_.patience.wait.value_or(Duration::zero());
     const auto obstacles = waiting().obstructed ? complaints() : std::vector<Complaint>();
     effects.emplace_back(
-        Report(report::Contended{waiting().refusal, When::gives_up, waited, obstacles}));
+        report::Contended{waiting().refusal, When::gives_up, waited, obstacles});
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.votes()[server].state != Attempt::VoteState::asked) continue;
@@ -395,6 +372,17 @@ void Acquisition::give_up(State why, Effects& effects) {
     troubles_[server] = Unreachable{};
   }
   withdraw(effects);
+}
+
+bool Acquisition::confirm_win(Instant now, Effects& effects) {
+  if (attempt_.same_server()) {
+    reject_twins(effects);
+  } else if (attempt_.done()) {
+    give_up(State::done, effects);
+  } else if (attempt_.valid_until() - now < plan_.timing.needed_to_start()) {
+    abandon_win(now, effects);
+  }
+  return state_ == State::won;
 }
 
 /// A quorum of servers answered, so the time without a quorum is over.
@@ -419,7 +407,7 @@ void Acquisition::try_again(Instant now, Effects& effects) {
 
 void Acquisition::reject_twins(Effects& effects) {
   const auto [first, second] = *attempt_.same_server();
-  effects.emplace_back(Report(report::SameServer{first, second}));
+  effects.emplace_back(report::SameServer{first, second});
   give_up(State::misconfigured, effects);
 }
 

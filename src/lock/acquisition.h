@@ -12,17 +12,14 @@
 #include "lock/attempt.h"
 #include "lock/effect.h"
 #include "lock/obstacles.h"
+#include "lock/plan.h"
 #include "lock/release.h"
 #include "lock/slot_choice.h"
-#include "lock/time.h"
-#include "lock/timing.h"
-#include "lock/vote.h"
 #include "lock/waiter.h"
 
 namespace redlock::lock {
 
-/// What is known about a lock while a process waits for it. For display only: no decision depends
-/// on it.
+/// What is known about a lock while a process waits for it. For display only.
 struct Waiting {
   /// The holder that the servers named last, and when they named it. None: the holder is unknown,
   /// or several contenders split the votes.
@@ -37,30 +34,18 @@ struct Waiting {
   std::size_t length = 0;  ///< of that queue
 };
 
-/// A lock that an ancestor of ours holds, as far as we know: its token, and its fencing number.
-struct Inherited {
-  std::string token;
-  std::uint64_t fence;
-};
-
 /// Getting the lock: rounds of one attempt after another, pauses between them, and the limits.
 class Acquisition {
  public:
   enum class State { trying, won, done, conflict, unavailable, misconfigured };
 
-  /// Starts at `now`; the first tick asks for the first round. servers >= 1. `inherited`: if
-  /// the servers confirm that an ancestor holds the lock, we get a further hold of it.
-  /// `slots`: of the lock; 0: it has none.
-  Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
-              const std::optional<Inherited>& inherited, std::size_t slots, std::uint64_t seed,
-              Instant now);
+  /// Starts at `now`; the first tick asks for the first round.
+  Acquisition(const Plan& plan, Instant now);
 
-  /// Checks the limits, then starts a round if one is due. To be called while trying and, for the
-  /// limits, after the win.
+  /// Checks the limits, and starts a round if one is due. To be called also after the win.
   void tick(Instant now, Effects& effects);
 
-  /// Takes any reply: to the current round, or to a request or a release of an earlier attempt. To
-  /// be called while trying and, for late votes, after the win.
+  /// Takes any reply, also to an earlier attempt. To be called also after the win, for late votes.
   void record(const Reply& reply, Instant now, Effects& effects);
 
   /// Gives back every token that may be on a server, through release(), and leaves the queue. For a
@@ -75,8 +60,7 @@ class Acquisition {
   void settle(Effects& effects);
 
   /// Starts the next round after `in`; in the present round, asks the servers that refused once
-  /// more. A wrong wake-up costs one round; an endless stream of wake-ups costs ten rounds a
-  /// second.
+  /// more. An endless stream of wake-ups costs ten rounds a second.
   void wake(Duration in, Instant now);
 
   void hear(ServerIndex server, Instant now) {
@@ -84,7 +68,7 @@ class Acquisition {
   }
 
   /// The lengths from now on: those of a lock that ends at a fixed moment shrink.
-  void set_timing(const Timing& timing) { timing_ = timing; }
+  void set_timing(const Timing& timing) { plan_.timing = timing; }
 
   void record_left(const Reply& reply) { waiter_.record_left(reply); }
 
@@ -102,22 +86,18 @@ class Acquisition {
   }
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
 
-  /// The releases that earlier attempts still owe. A session that ends this acquisition goes on
-  /// with them.
+  /// The releases that earlier attempts still owe; a session goes on with them.
   [[nodiscard]] Release& release() { return release_; }
 
-  /// Drops a won attempt that has become too old to start a job, and tries again.
+  /// A last look at a won attempt. False if late votes show that two configured servers are one, or
+  /// that another run already did our work, or if the win has become too old to start a job.
+  [[nodiscard]] bool confirm_win(Instant now, Effects& effects);
+
+  /// Drops a won attempt that came to nothing, and tries again.
   void abandon_win(Instant now, Effects& effects);
 
   /// The same if the servers could not agree on a fencing number: they count as unreachable.
   void abandon_unnumbered(Instant now, Effects& effects);
-
-  /// For a won attempt whose late votes show that another run already did our work.
-  void yield_to_done(Effects& effects) { give_up(State::done, effects); }
-
-  /// For a won attempt whose late votes show that two configured servers are one server: then it is
-  /// no win.
-  void reject_twins(Effects& effects);
 
   [[nodiscard]] Waiting waiting() const;
 
@@ -132,7 +112,6 @@ class Acquisition {
     Instant at;
   };
 
-  void start_round(Instant now, Effects& effects);
   void ask(Effects& effects);
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void take_probe(Instant now, Effects& effects);
@@ -141,11 +120,13 @@ class Acquisition {
   void end_attempt(Effects& effects);
   void join_or_not(Effects& effects);
   [[nodiscard]] bool held_by_ancestor() const;
+  [[nodiscard]] bool tries_once() const { return plan_.patience.wait == Duration::zero(); }
   [[nodiscard]] bool is_hopeless() const {
     return attempt_.permanently_unreachable() >= blocking_minority(attempt_.votes().size());
   }
   void record_late(const Reply& reply, Effects& effects);
   void try_again(Instant now, Effects& effects);
+  void reject_twins(Effects& effects);
   void tell_quorum_missing(Instant now, Effects& effects);
   [[nodiscard]] Instant quorum_news() const;
   [[nodiscard]] Instant next_question() const;
@@ -159,20 +140,17 @@ class Acquisition {
     return {id, attempt_.votes().size(), slot_choice_.slot()};
   }
 
-  Timing timing_;
-  Patience patience_;
+  Plan plan_;
   Pauses pauses_;
   Obstacles obstacles_;
   State state_ = State::trying;
   SlotChoice slot_choice_;
-  std::string ancestor_;  ///< the token of its lock; empty: there is none
   Attempt attempt_;
   Release release_;
   bool in_round_ = false;
   std::vector<bool> asked_;  ///< by server: the present round asks it, unless it may have the token
   Waiter waiter_;
-  /// Of attempts that ended in vain: the requests without an answer. We release a grant that
-  /// comes late.
+  /// Requests without an answer of attempts that ended in vain. We release a late grant.
   std::vector<std::pair<ServerIndex, AttemptId>> unanswered_;
   bool finished_a_round_ = false;
   bool split_ = false;  ///< contenders split the votes of the last round

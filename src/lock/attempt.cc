@@ -101,18 +101,9 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
   return answered >= needed ? Verdict::split : Verdict::unavailable;
 }
 
-std::size_t Attempt::refused() const {
-  return static_cast<std::size_t>(std::count_if(votes_.begin(), votes_.end(), [](const Vote& vote) {
-    return vote.state == VoteState::refused;
-  }));
-}
-
-/// The previous holder had a quorum. Any N - quorum + 1 servers share a server with that quorum, so
-/// at least this many servers must have been running since then. A new installation has nothing to
-/// remember: every server answers, grants, and knows of no earlier life.
-///
-/// A grant that has expired proves nothing: since then another process may have held the lock
-/// there.
+/// Any N - quorum + 1 servers share a server with the quorum of the previous holder, so this many
+/// must have been running since then. A new installation has nothing to remember: every server
+/// answers, grants, and knows of no earlier life.
 bool Attempt::trustworthy(Instant now) const {
   if (is_join(id_)) return true;  // the lock exists, so the servers have forgotten nothing
   std::size_t trusted = 0;
@@ -187,11 +178,6 @@ const Refused* Attempt::main_refusal() const {
     if (same && value.kind == Value::Kind::revoked) return &vote.refusal;
   }
   return main;
-}
-
-std::size_t Attempt::permanently_unreachable() const {
-  return static_cast<std::size_t>(
-      std::count_if(votes_.begin(), votes_.end(), [](const Vote& vote) { return vote.permanent; }));
 }
 
 }  // namespace redlock::lock

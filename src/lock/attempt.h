@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
 
@@ -38,9 +37,8 @@ enum class Verdict {
   same_server,  ///< two configured servers are one server
 };
 
-/// One acquire attempt: one token, and each server's answer. A token that may be on a server and
-/// was released is never asked for again: a late release would delete the new vote. So within an
-/// attempt we ask again only those servers that certainly do not have the token.
+/// One acquire attempt: one token, and each server's answer. A late release would delete a new vote
+/// for its token, so we ask again only those servers that certainly do not have the token.
 class Attempt {
  public:
   enum class VoteState {
@@ -64,16 +62,14 @@ class Attempt {
   Attempt(AttemptId id, std::size_t servers, std::size_t slot = 0)
       : id_(id), slot_(slot), votes_(servers) {}
 
-  /// Asks those of the servers `to_ask` that certainly do not have the token. Requests of an
-  /// earlier round may still be without an answer.
+  /// Asks those of the servers `to_ask` that certainly do not have the token.
   std::vector<Ask> begin_round(std::uint32_t round, Ticket ticket, const Timing& timing,
                                const std::vector<bool>& to_ask);
 
   /// Takes an answer to one of this attempt's acquire requests.
   void record(const Reply& reply, const Timing& timing);
 
-  /// A grant is a vote until it expires. After that the same server may have granted the lock to
-  /// another process.
+  /// After a grant has expired, that server may have granted the lock to another process.
   static bool counts(const Vote& vote, Instant now) {
     return vote.state == VoteState::granted && vote.expires > now;
   }
@@ -81,9 +77,7 @@ class Attempt {
   [[nodiscard]] Verdict verdict(Instant now, const Timing& timing) const;
 
   /// No answer of this round is missing.
-  [[nodiscard]] bool all_reported() const {
-    return std::ranges::all_of(votes_, [](const Vote& vote) { return vote.reported; });
-  }
+  [[nodiscard]] bool all_reported() const { return std::ranges::all_of(votes_, &Vote::reported); }
 
   [[nodiscard]] AttemptId id() const { return id_; }
   [[nodiscard]] std::size_t slot() const { return slot_; }
@@ -94,19 +88,20 @@ class Attempt {
   [[nodiscard]] std::vector<ServerIndex> entered() const;
 
   /// The number of servers that refused, be it by a holder or by a turn.
-  [[nodiscard]] std::size_t refused() const;
+  [[nodiscard]] std::size_t refused() const {
+    return how_many(votes_, [](const Vote& vote) { return vote.state == VoteState::refused; });
+  }
 
   /// For how long the last turn lasts, if every server that refused did so for a turn.
   [[nodiscard]] std::optional<Duration> turns_left() const;
 
-  /// The refusal to show to the user: the holder that most servers name. None if no server named
-  /// one.
+  /// The refusal to show to the user: the holder that most servers name. Null if none names one.
   [[nodiscard]] const Refused* main_refusal() const;
 
   /// A server knows of a successful run that already did our work.
   [[nodiscard]] bool done() const {
-    return std::any_of(votes_.begin(), votes_.end(),
-                       [](const Vote& vote) { return vote.state == VoteState::done; });
+    return std::ranges::any_of(votes_,
+                               [](const Vote& vote) { return vote.state == VoteState::done; });
   }
 
   /// We wanted to join a lock that a quorum does not hold any more.
@@ -118,7 +113,9 @@ class Attempt {
   [[nodiscard]] std::optional<std::pair<ServerIndex, ServerIndex>> same_server() const;
 
   /// The number of servers that cannot be used as they are.
-  [[nodiscard]] std::size_t permanently_unreachable() const;
+  [[nodiscard]] std::size_t permanently_unreachable() const {
+    return how_many(votes_, &Vote::permanent);
+  }
 
  private:
   [[nodiscard]] bool trustworthy(Instant now) const;

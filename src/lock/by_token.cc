@@ -9,10 +9,6 @@ namespace {
 
 constexpr Duration kRetry = std::chrono::milliseconds(100);
 
-bool reaches_nobody(const Answer& answer) {
-  return std::holds_alternative<Unreachable>(answer);
-}
-
 }  // namespace
 
 ByToken::ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Instant now)
@@ -87,17 +83,15 @@ void ByToken::take_answer(Voter& voter, const Reply& reply) const {
 
 void ByToken::settle(Instant now) {
   const std::size_t servers = voters_.size();
-  const auto permanent =
-      static_cast<std::size_t>(std::ranges::count_if(voters_, &Voter::permanent));
   const bool held = terms_.op == Op::leave || valid_until() > now;
   if (saying(Said::yes) >= quorum(servers) && held) {
     decide(State::done, now, terms_.linger);
   } else if (saying(Said::no) >= blocking_minority(servers)) {
     decide(State::not_ours, now, terms_.linger);
-  } else if (permanent >= blocking_minority(servers)) {
+  } else if (how_many(voters_, &Voter::permanent) >= blocking_minority(servers)) {
     decide(State::unavailable, now, terms_.linger);
   } else if (next_round_ == kNever && std::ranges::any_of(voters_, [](const Voter& voter) {
-               return !voter.asked && reaches_nobody(voter.last);
+               return !voter.asked && std::holds_alternative<Unreachable>(voter.last);
              })) {
     next_round_ = now + kRetry;
   }
@@ -106,7 +100,8 @@ void ByToken::settle(Instant now) {
 /// A server that lost the key gets it back if a quorum has renewed in the present round. Answers of
 /// several rounds prove nothing: the lock may have been deleted by force between them.
 void ByToken::repair(Effects& effects) {
-  if (!quorum_renewed()) return;
+  const auto renewed = std::ranges::count(voters_, round_, &Voter::yes_round);
+  if (static_cast<std::size_t>(renewed) < quorum(voters_.size())) return;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
     Voter& voter = voters_[server];
     if (voter.repaired || !std::holds_alternative<Missing>(voter.last)) continue;
@@ -130,11 +125,6 @@ Instant ByToken::valid_until() const {
   expiries.reserve(voters_.size());
   for (const Voter& voter : voters_) expiries.push_back(voter.expires);
   return quorum_expiry(std::move(expiries));
-}
-
-bool ByToken::quorum_renewed() const {
-  const auto renewed = std::ranges::count(voters_, round_, &Voter::yes_round);
-  return round_ > 0 && static_cast<std::size_t>(renewed) >= quorum(voters_.size());
 }
 
 std::vector<Complaint> ByToken::complaints() const {

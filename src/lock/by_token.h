@@ -7,10 +7,7 @@
 #include <vector>
 
 #include "lock/drive.h"
-#include "lock/effect.h"
-#include "lock/time.h"
 #include "lock/timing.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
@@ -78,10 +75,8 @@ class ByToken final : public Machine {
   }
   void check_finished(Instant now);
   [[nodiscard]] std::size_t saying(Said said) const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(voters_, [said](const Voter& voter) { return voter.said == said; }));
+    return how_many(voters_, [said](const Voter& voter) { return voter.said == said; });
   }
-  [[nodiscard]] bool quorum_renewed() const;
 
   Terms terms_;
   AttemptId attempt_;

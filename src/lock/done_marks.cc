@@ -90,12 +90,6 @@ void DoneMarks::ask(ServerIndex server, Op op, Effects& effects) const {
                            .who = who_});
 }
 
-std::size_t DoneMarks::marked() const {
-  return static_cast<std::size_t>(
-      std::count_if(servers_.begin(), servers_.end(),
-                    [](const PerServer& at) { return at.state == State::marked; }));
-}
-
 std::vector<Complaint> DoneMarks::complaints() const {
   std::vector<Complaint> complaints;
   for (ServerIndex server = 0; server < servers_.size(); ++server) {

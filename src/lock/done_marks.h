@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
@@ -40,23 +38,21 @@ class DoneMarks {
 
   /// No mark is pending, and none failed.
   [[nodiscard]] bool settled() const {
-    return std::none_of(servers_.begin(), servers_.end(), [](const PerServer& at) {
-      return at.state == State::asked || at.state == State::failed;
-    });
+    return !has_failed() && std::ranges::count(servers_, State::asked, &PerServer::state) == 0;
   }
   /// A mark waits for retry().
   [[nodiscard]] bool has_failed() const {
-    return std::any_of(servers_.begin(), servers_.end(),
-                       [](const PerServer& at) { return at.state == State::failed; });
+    return std::ranges::count(servers_, State::failed, &PerServer::state) > 0;
   }
-  [[nodiscard]] std::size_t marked() const;
+  [[nodiscard]] std::size_t marked() const {
+    return static_cast<std::size_t>(std::ranges::count(servers_, State::marked, &PerServer::state));
+  }
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
  private:
   enum class State { idle, asked, failed, marked };
   struct PerServer {
-    /// The server's clock minus ours. Never too large: the server read its clock before its answer
-    /// came.
+    /// The server's clock minus ours. Never too large: the server read its clock before answering.
     std::optional<std::chrono::milliseconds> ahead;
     bool has_mark = false;
     State state = State::idle;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What may happen to a state machine, and how events and effects go round. Every command and the
-// simulator use this, so that the simulator does things in exactly the order in which a command
-// does them.
+// What may happen to a state machine, and how events and effects go round: in the same order in
+// every command and in the simulator.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +10,6 @@
 #include <variant>
 
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
@@ -29,29 +26,24 @@ struct JobFailedToStart {
 struct JobExited {
   int status;
 };
-/// The job's main process is dead and so is every descendant. Expected only while
-/// Session::watching_tree().
+/// The whole job is dead, with every descendant. Expected only while Session::watching_tree().
 struct JobTreeGone {};
 /// Answers Kill{SIGKILL}. `found_new`: the KILL reached a process that no KILL had reached before.
 struct Killed {
   bool found_new;
 };
-/// Answers Measure: how long it takes until all processes of the job have received KILL and are
-/// dead.
+/// Answers Measure: how long it takes from a KILL until all processes of the job are dead.
 struct KillCost {
   Duration length;
 };
-/// redlock itself received a signal while it has no job. A signal whose default action ends a
-/// process ends the session, or the keeper. While there is a job, signals are for the job, and the
-/// supervisor passes them on.
+/// redlock itself received a signal while it has no job.
 struct Signal {
   int number;
-  bool ends_waiting;
+  bool ends_waiting;  ///< its default action ends a process
 };
 /// The supervisor is dead: no process waits for the job any more.
 struct SupervisorGone {
-  /// It had been told to end the job: if there is a stage before (lock/stages.h), that has probably
-  /// killed it.
+  /// It had been told to end the job: the stage before (lock/stages.h) has probably killed it.
   bool ordered = false;
 };
 
@@ -63,8 +55,7 @@ struct Notice {
 
 /// A server says when the lock may be ours. It decides nothing: a round shows what is true.
 struct Woken {
-  /// Zero: now, and it is our turn. Otherwise another waiter has its turn until then, or the lock
-  /// cools.
+  /// Zero: it is our turn. Otherwise another waiter has its turn until then, or the lock cools.
   Duration in{};
 };
 /// From now on we hear this server's wake-ups. One may have been sent before.
@@ -103,16 +94,15 @@ class Performer {
   ~Performer() = default;
 };
 
-/// Hands a machine one event after the other. All effects of an event are carried out before the
-/// machine takes the next event: an event that follows from an effect waits in a queue. Signals to
-/// the job come first among the effects of an event: nothing delays them.
+/// Hands a machine one event after the other: an event that follows from an effect waits until all
+/// effects of the earlier event are carried out, signals to the job first: nothing delays them.
 class Drive {
  public:
   Drive(Machine& machine, Performer& performer) : machine_(&machine), performer_(&performer) {}
 
-  /// Takes an event, and all events that follow from it. While an effect is carried out, this
-  /// function only queues the event. If the event before it was later than `now`, the machine takes
-  /// this one at that instant, too. If an effect has thrown, the Drive must not be used any more.
+  /// Takes an event, and all events that follow from it. While an effect is carried out, this only
+  /// queues the event. Instants never go back: an event may be taken later than `now`. If an effect
+  /// has thrown, the Drive must not be used any more.
   void step(Event event, Instant now) {
     events_.push_back({std::move(event), now});
     if (events_.size() > 1) return;

@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "lock/time.h"
 #include "lock/vote.h"
 
 namespace redlock::lock {
@@ -35,13 +34,13 @@ struct Kill {
 struct Measure {};
 
 /// Subscribe on every server to the notices for the holder of this attempt's lock (Notice), where
-/// we are not subscribed yet. Nothing depends on it: a notice only makes a renewal come sooner.
+/// we are not subscribed yet.
 struct Subscribe {
   AttemptId attempt;
 };
 
 /// Join the queue of waiters on every server that can be reached now, and subscribe to our wake-ups
-/// (Woken) wherever that is not done yet. Exclusion does not depend on it.
+/// (Woken) wherever that is not done yet.
 struct JoinQueue {
   /// 0: only subscribe: the next acquire puts us into the queue, or we are there.
   Ticket ticket = 0;
@@ -51,8 +50,7 @@ enum class StopReason {
   lost,             ///< servers said that the lock is not ours any more
   lease_ending,     ///< it could not be renewed in time
   max_runtime,      ///< the job ran longer than allowed
-  supervisor_gone,  ///< the supervisor is dead (lock/watch.h): no process waits for the job any
-                    ///< more
+  supervisor_gone,  ///< no process waits for the job any more (lock/watch.h)
 };
 
 /// A server and its last answer, where that was no vote for us.
@@ -76,8 +74,7 @@ struct Log {
   Carrier carrier = Carrier::itself;
   AttemptId attempt;
   std::uint64_t fence = 0;  ///< skipped: 0, there is none
-  Duration waited{};  ///< from the beginning of the session to the win, or to the end if another
-                      ///< run was enough
+  Duration waited{};        ///< from the beginning of the session to the win; skipped: to the end
   std::optional<Duration> held{};       ///< from the win until now; skipped: none
   std::optional<int> status{};          ///< the job's
   std::optional<StopReason> stopped{};  ///< why we stopped the job, if we did
@@ -85,8 +82,7 @@ struct Log {
 
 namespace report {
 
-/// Another process has the lock. Sent when the wait begins, when the user should know of a change,
-/// and when the wait was in vain.
+/// Another process has the lock. Sent when the wait begins, changes, or was in vain.
 struct Contended {
   enum class When { begins, changes, gives_up };
   std::optional<Refused> refusal;  ///< none: several contenders split the votes
@@ -148,8 +144,7 @@ struct ReleaseUnconfirmed {
 };
 struct Released {
   Duration held;
-  Duration cools_for;  ///< the rest of a minimum hold, during which no process gets the lock; zero:
-                       ///< the lock is free
+  Duration cools_for;  ///< the rest of a minimum hold; zero: the lock is free
   bool kept;           ///< other processes of the job still hold the lock
 };
 

@@ -4,26 +4,21 @@
 #include <functional>
 #include <map>
 
-#include "lock/timing.h"
-
 namespace redlock::lock {
 
 namespace {
 
-/// A server refuses a number only if it knows a larger one, or cannot vouch for its own; each round
-/// learns from the last. More rounds in vain than this mean that servers fail while we ask. A round
-/// that another reader won is not in vain: readers that enter together get their numbers one after
-/// the other, so there may be as many rounds as readers.
+/// Each round learns from the last, so more rounds in vain mean that servers fail while we ask. A
+/// round that another reader won is not in vain: readers that enter together get their numbers one
+/// after the other, so there may be as many rounds as readers.
 constexpr std::uint32_t kMostRounds = 5;
 constexpr std::uint32_t kMostRoundsInAll = 500;
 
 /// Numbers begin at a server's clock, in ms, and rise by one. A number that is so far ahead of the
-/// clocks (317 years) does not come from a grant: somebody wrote it. A sound server refuses to
-/// count on from it.
+/// clocks (317 years) does not come from a grant: somebody wrote it.
 constexpr std::uint64_t kFarAhead = 10'000'000'000'000;
 
-/// The largest number that may be committed. It follows from a time that the clocks of a quorum
-/// have reached, so that no minority can raise it.
+/// The largest number that may be committed: a minority of clocks cannot raise it.
 std::uint64_t largest_plausible(const Attempt& won) {
   std::vector<std::uint64_t> clocks;
   clocks.reserve(won.votes().size());
@@ -58,8 +53,7 @@ void FenceAgreement::ask_commit(Effects& effects) {
     state_ = State::failed;
     return;
   }
-  // Also above the number of the last round: a server may have stored it although we never heard
-  // so.
+  // Also above the number of the last round: a server may have stored it without our knowing.
   number_ = std::max(largest_, number_) + 1;
   std::fill(raised_.begin(), raised_.end(), Raised::unknown);
   for (ServerIndex server = 0; server < raised_.size(); ++server) {

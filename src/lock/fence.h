@@ -8,29 +8,25 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
 /// Agrees on the fencing number of a grant: higher than that of every grant before it.
 ///
-/// Every server counts for itself, and a server that missed some grants lags behind. So the largest
-/// number among the votes proves nothing: another quorum may have seen a larger one. If a quorum of
-/// votes carries one and the same number, that number is stored on a quorum, and every later grant
-/// meets one of those servers. Otherwise a number above all the numbers seen is first stored on a
-/// quorum: a commit. A server confirms a commit only if that very request raised its number, so
-/// that no server confirms the same number for two grants.
+/// Every server counts for itself, and one that missed some grants lags behind. If a quorum of
+/// votes carries one and the same number, every later grant meets one of those servers. Otherwise a
+/// number above all the numbers seen is first stored on a quorum: a commit. A server confirms a
+/// commit only if that very request raised its number, so none confirms the same number for two
+/// grants.
 ///
-/// If the number of one server is far ahead of the clocks of a quorum, it is not committed to the
-/// other servers: it would bring them as near to the end of all numbers as that server is. That is
-/// safe, because a smaller number needs the yes of a quorum, too: if the large number had been
-/// given out, a server of that quorum would know it.
+/// A number far ahead of the clocks of a quorum is not committed to the other servers: it would
+/// bring them as near to the end of all numbers. That is safe: a smaller number needs the yes of a
+/// quorum, too, and if the large number had been given out, a server of that quorum would know it.
 class FenceAgreement {
  public:
   enum class State { pending, agreed, failed };
 
-  /// Looks at the votes of an attempt that has won at `now`; asks for a commit if their numbers
-  /// differ.
+  /// Looks at the votes of a win at `now`; asks for a commit if their numbers differ.
   FenceAgreement(const Attempt& won, Instant now, Effects& effects);
 
   /// Takes an answer to a commit. Of a late acquire vote, only the number counts.

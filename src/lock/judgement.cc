@@ -24,9 +24,9 @@ std::string identity(const Sighting& sighting) {
 /// The state of the lock according to servers that name the same holder.
 State state_of(const std::vector<Seen>& seen, const std::vector<ServerIndex>& agreeing) {
   const auto says = [&](State state) {
-    return static_cast<std::size_t>(std::ranges::count_if(agreeing, [&](ServerIndex server) {
+    return how_many(agreeing, [&](ServerIndex server) {
       return state_of(std::get<Sighting>(seen[server])) == state;
-    }));
+    });
   };
   if (says(State::held) >= quorum(seen.size())) return State::held;
   for (const State state : {State::cooling, State::revoked, State::held}) {
@@ -41,12 +41,6 @@ std::uint64_t fence_of(const std::vector<Seen>& seen, const std::vector<ServerIn
   const auto most = std::ranges::find_if(
       votes, [&](const auto& vote) { return vote.second >= quorum(seen.size()); });
   return most == votes.end() ? 0 : most->first;
-}
-
-/// Only the holder makes a lock cool, at the end of its job: that is as good as a release.
-bool cooling_for(std::string_view token, const NotMine& not_mine) {
-  const Value value = read_value(not_mine.blocker);
-  return !token.empty() && value.kind == Value::Kind::cooling && value.token == token;
 }
 
 }  // namespace
@@ -96,7 +90,11 @@ Tally count(const std::vector<std::optional<Answer>>& answers, const std::vector
     if (std::holds_alternative<Released>(answer)) {
       ++tally.taken;
     } else if (not_mine != nullptr) {
-      const bool ended = cooling_for(owner_of(std::get<Sighting>(seen[server])), *not_mine);
+      // Only the holder makes a lock cool, at the end of its job: that is as good as a release.
+      const std::string_view owner = owner_of(std::get<Sighting>(seen[server]));
+      const Value now = read_value(not_mine->blocker);
+      const bool ended =
+          !owner.empty() && now.kind == Value::Kind::cooling && now.token == owner;
       ++(ended ? tally.gone : tally.changed);
     } else {
       ++(std::holds_alternative<Missing>(answer) ? tally.gone : tally.failed);

@@ -35,13 +35,11 @@ struct Sighting {
     other,  ///< something that cannot be a lock of ours
   };
   Kind kind = Kind::nothing;
-  std::string
-      value;  ///< the token, another form of lock/value.h, or anything at all. other: its type
+  std::string value;  ///< the token, another form of lock/value.h, or anything. other: its type
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: it never expires
   std::string holder;       ///< the holder (JSON as it stored it), empty if unknown
   std::uint64_t fence = 0;  ///< this server's number for that token, 0 if it has none
-  unsigned holds =
-      0;  ///< how many processes hold it: the first one and those that joined; 0: unknown
+  unsigned holds = 0;       ///< how many processes hold it, with those that joined; 0: unknown
   std::string owner;       ///< other: the process that holds it, if known
   std::int64_t count = 0;  ///< other: how often the owner holds it
   std::string run{};       ///< the name of the token's run in the log; empty: the key is no string
@@ -63,8 +61,7 @@ enum class State {
 /// The state according to one server; never undecided.
 State state_of(const Sighting& sighting);
 
-/// The token of the redlock lock that a server shows. Empty if it shows no lock, or another
-/// program's.
+/// The token of the redlock lock that a server shows. Empty if it shows none of redlock's.
 std::string_view owner_of(const Sighting& sighting);
 
 /// What a quorum of the configured servers says.

@@ -18,7 +18,9 @@ Keeping::Keeping(Session& session, std::size_t servers, const Log& won)
 
 Effects Keeping::step(const Event& event, Instant now) {
   if (std::holds_alternative<JobStarted>(event)) {
-    begin(now);
+    began_ = now;
+    sift(session_.step(event, now), now);
+    effects_.emplace_back(won_);
   } else if (std::holds_alternative<JobExited>(event)) {
     if (!giving_back_ && !over_) give_back(now);
   } else if (const auto* signal = std::get_if<Signal>(&event)) {
@@ -30,12 +32,6 @@ Effects Keeping::step(const Event& event, Instant now) {
     pass_event(event, now);
   }
   return std::exchange(effects_, {});
-}
-
-void Keeping::begin(Instant now) {
-  began_ = now;
-  sift(session_.step(JobStarted{}, now), now);
-  effects_.emplace_back(won_);
 }
 
 void Keeping::pass_event(const Event& event, Instant now) {
@@ -106,8 +102,8 @@ void Keeping::pass_on(Ask ask) {
   effects_.emplace_back(std::move(ask));
 }
 
-/// begin() has logged the acquisition. If the owner released the lock, the owner logs the end. The
-/// ward, which the session takes for a job, has no exit status here.
+/// The acquisition has been logged at the start. If the owner released the lock, the owner logs the
+/// end. The ward, which the session takes for a job, has no exit status here.
 void Keeping::take_log(const Log& line) {
   if (line.event == Log::Event::acquired || released_) return;
   Log ours = line;

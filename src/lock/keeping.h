@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// A lock that is kept for a ward: a process that we did not start and cannot stop. A session stops
-// its job; Keeping can only warn the ward. And the lock has two parties: we renew it, and its owner
-// may release it by the token at any time. We must not take such a release for a loss, and a key
-// that we put back in the meantime must not stay.
+// A lock that is kept for a ward: a process that we did not start and can only warn, not stop. And
+// the lock has two parties: we renew it, and its owner may release it by the token at any time. We
+// must not take such a release for a loss, and a key that we put back since then must not stay.
 //
 // The servers note such a release (redis/scripts/leave.lua). A lock that is gone without such a
-// note was lost. A notice of a release counts for nothing if no server has a note of it.
+// note was lost, whatever a notice says.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "lock/drive.h"
-#include "lock/effect.h"
 #include "lock/session.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
@@ -46,7 +41,6 @@ class Keeping final : public Machine {
  private:
   enum class Whom { all, reachable };
 
-  void begin(Instant now);
   void pass_event(const Event& event, Instant now);
   void sift(const Effects& effects, Instant now);
   void pass_on(Ask ask);

@@ -32,7 +32,7 @@ Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
     }
   }
   keep_until_ += timing.min_hold;
-  settle(Instant{});
+  settle();
 }
 
 bool Lease::tick(Instant now, Effects& effects) {
@@ -55,8 +55,6 @@ void Lease::hurry(Instant now) {
 void Lease::ask_round(Instant now, Effects& effects) {
   ++round_;
   last_asked_ = now;
-  answered_ = 0;
-  renewed_ = 0;
   next_round_ = now + timing_.renew_every();
   hurried_ = kNever;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
@@ -81,25 +79,20 @@ Instant Lease::gone_by() const {
 }
 
 void Lease::record(const Reply& reply, Instant now, Effects& effects) {
-  if (is_release(reply.ask.op)) return;
   Voter& voter = voters_.at(reply.ask.server);
-  const Instant before = valid_until_;
-  const bool renewed = std::holds_alternative<Renewed>(reply.answer);
   voter.last = reply.answer;
   unmask_twin(reply.ask.server, reply, effects);
   if (!voter.twin) take_answer(voter, reply);
-  settle(before);
-
-  if (reply.ask.op == Op::renew) count_round(reply, renewed, now);
+  settle();
+  if (reply.ask.op == Op::renew) count_round(reply, now);
   voter.wants_repair = std::holds_alternative<Missing>(reply.answer) && !voter.twin;
   repair(now, effects);
 }
 
-/// A server that lost the key (because it restarted empty, say) gets it back when a quorum of the
-/// others has renewed in the present round. SET NX takes nothing from another process. Answers of
-/// earlier rounds prove nothing: since then the lock may have been deleted by force, on one server
-/// after the other. The repair does not depend on the reply that said "missing" alone: the renewals
-/// of the other servers may arrive after it.
+/// A server that lost the key (it restarted empty, say) gets it back when a quorum of the others
+/// has renewed in the present round, before or after it said "missing". Answers of earlier rounds
+/// prove nothing: since then the lock may have been deleted by force, on one server after the
+/// other.
 void Lease::repair(Instant now, Effects& effects) {
   if (lost_ || !quorum_renewed(now)) return;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
@@ -108,8 +101,7 @@ void Lease::repair(Instant now, Effects& effects) {
   }
 }
 
-/// A vote after the win may show that two configured servers are one server. The win did not need
-/// that vote; from now on that server has no vote.
+/// A vote after the win may show that two configured servers are one: the later one has no vote.
 void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects) {
   const auto* grant = std::get_if<Granted>(&reply.answer);
   Voter& voter = voters_[server];
@@ -117,7 +109,7 @@ void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects
   for (ServerIndex other = 0; other < voters_.size(); ++other) {
     if (other == server || voters_[other].run_id != grant->run_id) continue;
     voter.twin = true;
-    effects.emplace_back(Report(report::SameServer{other, server}));
+    effects.emplace_back(report::SameServer{other, server});
     return;
   }
   voter.run_id = grant->run_id;
@@ -126,8 +118,8 @@ void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects
 void Lease::take_answer(Voter& voter, const Reply& reply) {
   const bool granted = std::holds_alternative<Granted>(reply.answer);
   if (granted && reply.ask.op == Op::repair) {
-    // The key is there again, so the lease may count on this server. But only servers that had the
-    // key all the time can say that we hold the lock; this one can say so from its next renewal on.
+    // The key is there again, so the lease may count on this server. But it was gone for a while:
+    // the server is a witness that we hold the lock only from its next renewal on.
     voter.latest = Whose::none;
     voter.expires = vote_expiry(reply.sent, timing_);
   } else if (granted || std::holds_alternative<Renewed>(reply.answer)) {
@@ -141,7 +133,8 @@ void Lease::take_answer(Voter& voter, const Reply& reply) {
   }
 }
 
-void Lease::settle(Instant before) {
+void Lease::settle() {
+  const Instant before = valid_until_;
   std::vector<Instant> expiries;
   std::size_t elsewhere = 0;
   expiries.reserve(voters_.size());
@@ -156,32 +149,31 @@ void Lease::settle(Instant before) {
   }
 }
 
-void Lease::count_round(const Reply& reply, bool renewed, Instant now) {
-  Voter& voter = voters_[reply.ask.server];
+void Lease::count_round(const Reply& reply, Instant now) {
   if (reply.ask.round != round_) return;  // a late answer: it counts, but its round is over
-  if (renewed && !voter.twin) voter.renewed_round = round_;
-  const bool first_answer = voter.answered_round != round_;
-  if (!first_answer && !renewed) return;
-  voter.answered_round = round_;
-  answered_ += first_answer ? 1 : 0;
-  renewed_ += renewed ? 1 : 0;
+  Voter& voter = voters_[reply.ask.server];
+  const bool renewed = std::holds_alternative<Renewed>(reply.answer) && !voter.twin;
+  if (renewed) voter.renewed_round = round_;
+  if (std::exchange(voter.answered_round, round_) == round_ && !renewed) return;
 
-  const std::size_t needed = quorum(voters_.size());
-  if (renewed_ >= needed) {
+  const auto in_round = [this](std::uint32_t Voter::*latest) {
+    return static_cast<std::size_t>(std::ranges::count(voters_, round_, latest));
+  };
+  if (in_round(&Voter::renewed_round) >= quorum(voters_.size())) {
     failing_ = false;
     next_round_ = std::max(next_round_, reply.sent + timing_.renew_every());
-  } else if (answered_ == voters_.size()) {
+  } else if (in_round(&Voter::answered_round) == voters_.size()) {
     failing_ = true;
     next_round_ = std::min(next_round_, now + timing_.retry_every());
   }
 }
 
 bool Lease::quorum_renewed(Instant now) const {
-  const auto renewed = std::ranges::count_if(voters_, [this, now](const Voter& voter) {
+  const std::size_t renewed = how_many(voters_, [this, now](const Voter& voter) {
     return round_ > 0 && voter.renewed_round == round_ && voter.latest == Whose::mine &&
            voter.expires > now;
   });
-  return static_cast<std::size_t>(renewed) >= quorum(voters_.size());
+  return renewed >= quorum(voters_.size());
 }
 
 bool Lease::being_revoked() const {

@@ -8,9 +8,6 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/timing.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
@@ -36,8 +33,7 @@ class Lease {
   [[nodiscard]] Instant deadline() const { return std::min(next_round_, hurried_); }
 
   /// The quorum-th largest expiry. An unanswered request shortens nothing. "missing" or "not mine"
-  /// sets the expiry of that server to zero, except for our own lock after a revocation: no other
-  /// process has it yet.
+  /// zeroes that server's expiry, except for our own lock after a revocation: nobody has it yet.
   [[nodiscard]] Instant valid_until() const { return valid_until_; }
 
   /// A quorum of "mine" has become impossible. Final.
@@ -52,8 +48,7 @@ class Lease {
   /// A server says that the lock was revoked from us.
   [[nodiscard]] bool being_revoked() const;
 
-  /// When the key will have expired on every server at the latest, whatever requests or answers got
-  /// lost.
+  /// When the key will have expired on every server at the latest, whatever messages got lost.
   [[nodiscard]] Instant gone_by() const;
 
   [[nodiscard]] AttemptId attempt() const { return attempt_; }
@@ -73,17 +68,17 @@ class Lease {
     bool wants_repair = false;  ///< answered "missing", and no quorum has renewed since
     bool twin = false;          ///< the same server as an earlier one: has no vote
     Answer last = Missing{};    ///< for messages
-    std::uint32_t answered_round = 0;
-    std::uint32_t renewed_round = 0;  ///< the last round in which it renewed; 0: in none
+    std::uint32_t answered_round = 0;  ///< the last round that it answered; 0: none
+    std::uint32_t renewed_round = 0;   ///< the last round in which it renewed; 0: none
   };
 
   void ask_round(Instant now, Effects& effects);
   void ask(ServerIndex server, Op op, Instant now, Effects& effects) const;
-  void count_round(const Reply& reply, bool renewed, Instant now);
+  void count_round(const Reply& reply, Instant now);
   void take_answer(Voter& voter, const Reply& reply);
   void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);
   void repair(Instant now, Effects& effects);
-  void settle(Instant before);
+  void settle();
   [[nodiscard]] bool quorum_renewed(Instant now) const;
 
   Timing timing_;
@@ -96,8 +91,6 @@ class Lease {
   Instant last_asked_;
   Instant keep_until_;
   std::uint32_t round_ = 0;
-  std::size_t answered_ = 0;
-  std::size_t renewed_ = 0;
   bool failing_ = false;
   bool lost_ = false;
 };

@@ -21,22 +21,16 @@ bool is_value(std::string_view answer) {
 /// Whose value stands in the way on that server, or what else does. Empty: nothing does, or only
 /// another waiter's turn.
 std::string answer_of(const Attempt::Vote& vote) {
-  switch (vote.state) {
-    case Attempt::VoteState::granted:
-      return std::string(vote.grant.distrusted_for > std::chrono::seconds::zero() ? kDistrusted
-                                                                                  : "");
-    case Attempt::VoteState::refused:
-      // Another slot may be free there.
-      if (vote.refusal.turn || !vote.refusal.slots.empty()) return {};
-      return std::string(holder_of(vote.refusal.blocker));
-    case Attempt::VoteState::done:
-      return {};
-    case Attempt::VoteState::absent:
-    case Attempt::VoteState::asked:
-    case Attempt::VoteState::uncertain:
-      break;
+  using State = Attempt::VoteState;
+  if (vote.state == State::granted) {
+    return std::string(vote.grant.distrusted_for > std::chrono::seconds::zero() ? kDistrusted : "");
   }
-  return std::string(kSilent);
+  if (vote.state == State::refused) {
+    // Another slot may be free there.
+    if (vote.refusal.turn || !vote.refusal.slots.empty()) return {};
+    return std::string(holder_of(vote.refusal.blocker));
+  }
+  return std::string(vote.state == State::done ? "" : kSilent);
 }
 
 }  // namespace

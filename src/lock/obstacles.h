@@ -7,15 +7,12 @@
 #include <vector>
 
 #include "lock/attempt.h"
-#include "lock/timing.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
 /// The servers that keep us from a quorum, whoever holds the lock: they are silent, they restarted
-/// recently, or they hold a value that is not that of the lock's holder, such as a key that an
-/// earlier lock left behind. If they leave no quorum, we cannot win, and must not stand in the
-/// queue before others who can.
+/// recently, or they hold a value that is not the holder's, such as a key that an earlier lock left
+/// behind. If they leave no quorum, we must not stand in the queue before others.
 class Obstacles {
  public:
   explicit Obstacles(std::size_t servers) : answers_(servers), stand_(servers, false) {}

@@ -3,9 +3,8 @@
 
 namespace redlock::lock {
 
-/// The number of the protocol: VERSIONS in redlock-protocol(7) says what it promises, and when it
-/// rises. protocol.cc has the number; tests/lib/later_protocol.cc has another one, for a redlock
-/// that tests let share servers with this one.
+/// The number of the protocol: VERSIONS in redlock-protocol(7) says what it promises. A test builds
+/// a redlock with another one (tests/lib/later_protocol.cc).
 extern const long long kProtocol;
 
 }  // namespace redlock::lock

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "lock/release.h"
 
+#include "lock/timing.h"
+
 namespace redlock::lock {
 
 void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
@@ -34,8 +36,7 @@ void Release::retry(Instant now, Effects& effects) {
 }
 
 void Release::record(const Reply& reply) {
-  if (!is_release(reply.ask.op)) return;
-  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {
+  const auto entry = std::ranges::find_if(entries_, [&](const Entry& candidate) {
     return candidate.server == reply.ask.server && candidate.attempt == reply.ask.attempt;
   });
   if (entry == entries_.end() || is_settled(*entry)) return;
@@ -57,27 +58,24 @@ bool Release::owes(ServerIndex server) const {
 }
 
 std::size_t Release::count(AttemptId attempt, State state) const {
-  return static_cast<std::size_t>(std::count_if(
-      entries_.begin(), entries_.end(),
-      [&](const Entry& entry) { return entry.attempt == attempt && entry.state == state; }));
+  return how_many(entries_, [&](const Entry& entry) {
+    return entry.attempt == attempt && entry.state == state;
+  });
 }
 
 std::size_t Release::kept(AttemptId attempt) const {
-  return static_cast<std::size_t>(std::ranges::count_if(entries_, [attempt](const Entry& entry) {
+  return how_many(entries_, [attempt](const Entry& entry) {
     const auto* released = std::get_if<Released>(&entry.last);
     return entry.attempt == attempt && released != nullptr && released->kept;
-  }));
+  });
 }
 
 std::vector<Complaint> Release::complaints(AttemptId attempt) const {
   std::vector<Complaint> complaints;
   for (const Entry& entry : entries_) {
     if (entry.attempt != attempt || entry.state == State::released) continue;
-    if (entry.state == State::asked) {
-      complaints.push_back({entry.server, Unreachable{}});
-    } else {
-      complaints.push_back({entry.server, entry.last});
-    }
+    complaints.push_back(
+        {entry.server, entry.state == State::asked ? Answer(Unreachable{}) : entry.last});
   }
   return complaints;
 }

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
@@ -15,8 +13,7 @@ namespace redlock::lock {
 /// an attempt that was given up, and for the end of a held lock.
 class Release {
  public:
-  /// Asks `server` to delete the attempt's token. The request queues after all earlier requests to
-  /// that server.
+  /// Asks `server` to delete the attempt's token, after all earlier requests to that server.
   void begin(ServerIndex server, AttemptId attempt, Effects& effects);
 
   /// At the end of a job: gives up our hold. If it was the last hold, the lock becomes free, or
@@ -31,8 +28,7 @@ class Release {
 
   [[nodiscard]] bool owes(ServerIndex server) const;
   [[nodiscard]] bool has_failed() const {
-    return std::any_of(entries_.begin(), entries_.end(),
-                       [](const Entry& entry) { return entry.state == State::failed; });
+    return std::ranges::count(entries_, State::failed, &Entry::state) > 0;
   }
 
   [[nodiscard]] std::size_t released(AttemptId attempt) const {

@@ -3,47 +3,40 @@
 
 #include <optional>
 
-#include "lock/effect.h"
 #include "lock/lease.h"
-#include "lock/stages.h"
-#include "lock/time.h"
-#include "lock/timing.h"
+#include "lock/plan.h"
 #include "lock/watch.h"
 
 namespace redlock::lock {
 
 /// A job under a lease: decides when and why the job must be stopped, and stops it before the lease
 /// ends: the first signal, and after the grace KILL to all its processes, again and again until
-/// none is left; before that, KILL to the next stage (lock/stages.h). The lease is the present one:
-/// it may have moved since the last call.
+/// none is left; before that, KILL to the next stage (lock/stages.h).
 class RunningJob {
  public:
-  struct Terms {
-    Timing timing;
-    std::optional<Duration> max_runtime;
-    int stop_signal;  ///< the first one
-    Neighbours stages{};
-  };
-
   /// The lock was won at `now`: even if the job cannot be started, the lock is held from now on.
-  RunningJob(const Terms& terms, Instant now) : terms_(terms), began_(now) {}
+  RunningJob(const Plan& plan, const Attempt& won, Instant now)
+      : plan_(plan), lease_(won, plan.timing, now), began_(now) {}
+
+  [[nodiscard]] Lease& lease() { return lease_; }
+  [[nodiscard]] const Lease& lease() const { return lease_; }
 
   void started(Instant now) { began_ = now; }
   [[nodiscard]] Instant began() const { return began_; }
 
   /// Stops the job if it must not run on. To be called whenever the lease may have changed.
-  void check(const Lease& lease, Instant now, Effects& effects);
+  void check(Instant now, Effects& effects);
 
   /// Sends what is due: the order to measure, and the signals.
-  void tick(const Lease& lease, Instant now, Effects& effects);
+  void tick(Instant now, Effects& effects);
 
   /// The supervisor is dead: nobody waits for the job any more. `ordered`: as in SupervisorGone;
   /// the stage before has said why.
-  void end_unsupervised(bool ordered, const Lease& lease, Instant now, Effects& effects);
+  void end_unsupervised(bool ordered, Instant now, Effects& effects);
   /// What is left of the job is no stage that could be killed first.
-  void main_process_ended() { terms_.stages.later = false; }
+  void main_process_ended() { plan_.stages.later = false; }
 
-  void take_kill_cost(Duration length, const Lease& lease, Instant now, Effects& effects);
+  void take_kill_cost(Duration length, Instant now, Effects& effects);
   /// The result of the last KILL: whether it reached a process that no KILL had reached before.
   void killed(bool found_new) { pause_ = pause_after_kill(pause_, found_new); }
 
@@ -51,27 +44,27 @@ class RunningJob {
   /// None while the job may run, and if it ended by itself.
   [[nodiscard]] std::optional<StopReason> stop_reason() const { return stop_reason_; }
 
-  [[nodiscard]] Instant deadline(const Lease& lease) const;
+  [[nodiscard]] Instant deadline() const;
 
-  [[nodiscard]] WorkerState worker_state(const Lease& lease) const;
+  [[nodiscard]] WorkerState worker_state() const;
 
  private:
-  [[nodiscard]] Instant term_at(const Lease& lease) const {
-    return terms_.timing.term_at(lease.valid_until(), head_start_);
+  [[nodiscard]] Instant term_at() const {
+    return plan_.timing.term_at(lease_.valid_until(), head_start_);
   }
-  /// Measures only if a renewal is overdue: a measurement takes time, and while all is well nobody
-  /// needs its result.
-  [[nodiscard]] Instant measure_at(const Lease& lease) const {
-    return terms_.timing.term_at(lease.valid_until(), terms_.timing.longest_head_start());
+  /// Measures only if a renewal is overdue: a measurement takes time.
+  [[nodiscard]] Instant measure_at() const {
+    return plan_.timing.term_at(lease_.valid_until(), plan_.timing.longest_head_start());
   }
-  [[nodiscard]] Instant kill_due(const Lease& lease) const;
-  void tell_outage(const Lease& lease, Instant now, Effects& effects);
-  void order_measure(const Lease& lease, Instant now, Effects& effects);
-  void stop(StopReason reason, const Lease& lease, Instant now, Effects& effects);
-  void begin_to_stop(const Lease& lease, Instant now, Effects& effects);
-  void kill_if_due(const Lease& lease, Instant now, Effects& effects);
+  [[nodiscard]] Instant kill_due() const;
+  void tell_outage(Instant now, Effects& effects);
+  void order_measure(Instant now, Effects& effects);
+  void stop(StopReason reason, Instant now, Effects& effects);
+  void begin_to_stop(Instant now, Effects& effects);
+  void kill_if_due(Instant now, Effects& effects);
 
-  Terms terms_;
+  Plan plan_;
+  Lease lease_;
   Instant began_;
   Instant outage_since_ = kNever;  ///< since then, fewer than a quorum renew
   bool outage_reported_ = false;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/session.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace redlock::lock {
 
 using std::chrono::milliseconds;
@@ -12,14 +9,12 @@ using std::chrono::seconds;
 
 namespace {
 
-/// How long we wait for the release of a held lock to be confirmed. The end of the lease may end
-/// that wait sooner.
+/// How long we wait for the release of a held lock to be confirmed; less if the lease ends sooner.
 constexpr Duration kReleasePatience = seconds(2);
 constexpr Duration kReleaseRetry = milliseconds(100);
 
-/// A wait limit is exact. So at its end the servers that have answered all along get only this time
-/// to confirm that they hold nothing of ours any more. A slower server has the release in its queue
-/// all the same.
+/// A wait limit is exact. So at its end the servers get only this time to confirm that they hold
+/// nothing of ours any more. A slower server has the release in its queue all the same.
 constexpr Duration kLastAnswers = milliseconds(200);
 
 /// For how long a key that is left behind must live to be worth a warning. Such a server gets the
@@ -36,8 +31,7 @@ Session::Session(const Plan& plan, Instant now)
     : plan_(plan),
       now_(now),
       began_(now),
-      acquisition_(plan.servers, plan.timing, plan.patience, plan.inherited, plan.slots, plan.seed,
-                   now),
+      acquisition_(plan, now),
       done_marks_(plan.servers) {}
 
 Effects Session::step(const Event& event, Instant now) {
@@ -51,7 +45,6 @@ Effects Session::step(const Event& event, Instant now) {
                  [this](const Reply& reply) { on_reply(reply); },
                  [this](const JobStarted&) { on_job_started(); },
                  [this](const JobTooLate&) {
-                   lease_.reset();
                    job_.reset();
                    phase_ = Phase::acquiring;
                    acquisition_.abandon_win(now_, effects_);
@@ -69,13 +62,13 @@ Effects Session::step(const Event& event, Instant now) {
                    if (job_) job_->killed(kill.found_new);
                  },
                  [this](const KillCost& cost) {
-                   if (phase_ != Phase::running) return;
-                   job_->take_kill_cost(cost.length, *lease_, now_, effects_);
+                   if (phase_ == Phase::running) job_->take_kill_cost(cost.length, now_, effects_);
                  },
                  [this](const Signal& signal) { on_signal(signal); },
                  [this](const SupervisorGone& gone) {
-                   if (phase_ != Phase::running) return;
-                   job_->end_unsupervised(gone.ordered, *lease_, now_, effects_);
+                   if (phase_ == Phase::running) {
+                     job_->end_unsupervised(gone.ordered, now_, effects_);
+                   }
                  },
                  [this](const Notice&) { on_notice(); },
                  [this](const Woken& woken) {
@@ -98,7 +91,7 @@ Instant Session::deadline() const {
       return kNever;
     case Phase::running:
       return std::min(
-          {lease_->deadline(), job_->deadline(*lease_), job_->stopping() ? kNever : listen_at_});
+          {lease().deadline(), job_->deadline(), job_->stopping() ? kNever : listen_at_});
     case Phase::releasing:
       return std::min(release_limit_, release_retry_);
     case Phase::finished:
@@ -110,18 +103,15 @@ Instant Session::deadline() const {
 void Session::on_tick() {
   switch (phase_) {
     case Phase::acquiring:
+    case Phase::numbering:
       acquisition_.tick(now_, effects_);
       return check_acquisition();
     case Phase::running:
       // Safety first: decide whether the job may still run, then send requests.
-      job_->tick(*lease_, now_, effects_);
+      job_->tick(now_, effects_);
       return tick_lease();
     case Phase::releasing:
       return tick_releasing();
-    case Phase::numbering:
-      acquisition_.tick(now_, effects_);
-      if (acquisition_.state() != Acquisition::State::won) check_acquisition();
-      return;
     case Phase::starting:
     case Phase::finished:
       return;
@@ -131,19 +121,19 @@ void Session::on_tick() {
 /// Subscribes once the job has run for a while, and again, at the pace of the renewals, where a
 /// subscription has ended.
 void Session::tick_lease() {
-  const bool regular = lease_->tick(now_, effects_);
+  const bool regular = job_->lease().tick(now_, effects_);
   const bool begins = now_ >= listen_at_;
-  if (job_->stopping() || !(begins || (listening_ && regular))) return;
+  const bool listens = listen_at_ == kNever;
+  if (job_->stopping() || !(begins || (listens && regular))) return;
   if (begins) log(Log::Event::acquired);
-  listening_ = true;
   listen_at_ = kNever;
-  effects_.emplace_back(Subscribe{lease_->attempt()});
+  effects_.emplace_back(Subscribe{lease().attempt()});
 }
 
 void Session::on_notice() {
   if (phase_ != Phase::running) return;
-  lease_->hurry(now_);
-  lease_->tick(now_, effects_);
+  job_->lease().hurry(now_);
+  job_->lease().tick(now_, effects_);
 }
 
 void Session::on_reply(const Reply& reply) {
@@ -155,12 +145,9 @@ void Session::on_reply(const Reply& reply) {
     if (phase_ == Phase::releasing) check_release();
     return;
   }
-  if (phase_ == Phase::acquiring) {
+  if (acquiring()) {
     acquisition_.record(reply, now_, effects_);
-    return check_acquisition();
-  }
-  if (phase_ == Phase::numbering) {
-    acquisition_.record(reply, now_, effects_);
+    if (phase_ == Phase::acquiring) return check_acquisition();
     if (reply.ask.attempt == acquisition_.attempt().id()) fence_->record(reply, effects_);
     return check_fence();
   }
@@ -171,9 +158,9 @@ void Session::on_reply(const Reply& reply) {
   }
   if (op == Op::commit) return;  // late; the number is settled
   // Once the release is on its way, a late answer must not bring the lock back by a repair.
-  if (phase_ == Phase::releasing || reply.ask.attempt != lease_->attempt()) return;
-  lease_->record(reply, now_, effects_);
-  if (phase_ == Phase::running) job_->check(*lease_, now_, effects_);
+  if (phase_ == Phase::releasing || reply.ask.attempt != lease().attempt()) return;
+  job_->lease().record(reply, now_, effects_);
+  if (phase_ == Phase::running) job_->check(now_, effects_);
 }
 
 void Session::check_acquisition() {
@@ -195,6 +182,7 @@ void Session::check_acquisition() {
     case Acquisition::State::misconfigured:
       return end_without_job({Outcome::Kind::misconfigured});
     case Acquisition::State::won:
+      if (phase_ == Phase::numbering) return;
       break;
   }
   if (is_join(acquisition_.attempt().id())) return start_job(plan_.inherited->fence);
@@ -212,32 +200,21 @@ void Session::check_fence() {
 }
 
 void Session::start_job(std::uint64_t fence) {
-  const Attempt& won = acquisition_.attempt();
-  if (won.same_server()) {
-    acquisition_.reject_twins(effects_);
-    return check_acquisition();
-  }
-  if (won.done()) {
-    acquisition_.yield_to_done(effects_);
-    return check_acquisition();
-  }
-  if (won.valid_until() - now_ < plan_.timing.needed_to_start()) {
+  if (!acquisition_.confirm_win(now_, effects_)) {
     phase_ = Phase::acquiring;
-    return acquisition_.abandon_win(now_, effects_);
+    return check_acquisition();
   }
-  lease_.emplace(won, plan_.timing, now_);
+  const Attempt& won = acquisition_.attempt();
+  job_.emplace(plan_, won, now_);
   number_ = fence;
   won_at_ = now_;
-  job_.emplace(RunningJob::Terms{plan_.timing, plan_.max_runtime, plan_.stop_signal, plan_.stages},
-               now_);
   phase_ = Phase::starting;
-  const auto votes = std::count_if(
-      won.votes().begin(), won.votes().end(),
-      [](const Attempt::Vote& vote) { return vote.state == Attempt::VoteState::granted; });
-  emit(report::Acquired{won.id(), fence, static_cast<std::size_t>(votes), now_ - began_,
-                        lease_->valid_until() - now_});
-  effects_.emplace_back(
-      Spawn{won.id(), fence, lease_->valid_until() - plan_.timing.needed_to_start()});
+  const std::size_t votes = how_many(won.votes(), [](const Attempt::Vote& vote) {
+    return vote.state == Attempt::VoteState::granted;
+  });
+  const Instant valid_until = lease().valid_until();
+  emit(report::Acquired{won.id(), fence, votes, now_ - began_, valid_until - now_});
+  effects_.emplace_back(Spawn{won.id(), fence, valid_until - plan_.timing.needed_to_start()});
 }
 
 /// We leave the queue only now: that costs the servers time, and the job shall start first.
@@ -246,12 +223,12 @@ void Session::on_job_started() {
   phase_ = Phase::running;
   job_->started(now_);
   listen_at_ = now_ + kShortRun;
-  job_->check(*lease_, now_, effects_);
+  job_->check(now_, effects_);
 }
 
 WorkerState Session::worker_state() const {
-  if (phase_ == Phase::starting || phase_ == Phase::running) return job_->worker_state(*lease_);
-  return {WorkerState::Phase::releasing, release_limit_, lease_->end()};
+  if (phase_ == Phase::starting || phase_ == Phase::running) return job_->worker_state();
+  return {WorkerState::Phase::releasing, release_limit_, lease().end()};
 }
 
 void Session::on_job_exited(int status) {
@@ -262,7 +239,7 @@ void Session::on_job_exited(int status) {
 }
 
 void Session::on_signal(const Signal& signal) {
-  if ((phase_ != Phase::acquiring && phase_ != Phase::numbering) || !signal.ends_waiting) return;
+  if (!acquiring() || !signal.ends_waiting) return;
   acquisition_.withdraw(effects_);
   end_without_job({Outcome::Kind::interrupted, signal.number});
 }
@@ -273,36 +250,33 @@ void Session::end_without_job(const Outcome& outcome) {
   release_limit_ =
       now_ + (ended_in_vain() && !plan_.replicated ? std::min(plan_.server_timeout, kLastAnswers)
                                                    : plan_.server_timeout);
-  release_retry_ = kNever;
   acquisition_.release().retry(now_, effects_);
   check_release();
 }
 
 void Session::release_lease() {
   phase_ = Phase::releasing;
-  // Once the lock is not valid any more, nobody needs a confirmation. Before that a confirmation is
-  // worth waiting for, because another process may wait for the lock. Two requests over a dead
+  // Once the lock is not valid any more, nobody needs a confirmation. Two requests over a dead
   // connection may stay unanswered before the third one goes over a new connection.
-  const Duration valid_for = lease_->valid_until() - now_;
+  const Duration valid_for = lease().valid_until() - now_;
   release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), 3 * plan_.server_timeout);
-  release_retry_ = kNever;
   acquisition_.release().retry(now_, effects_);
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // The mark goes ahead of the release on every connection: a process that finds the lock free
   // finds the mark, too.
   if (may_mark()) done_marks_.mark(job_->began(), plan_.timing.once, effects_);
-  const Instant keep_until = was_ours() ? lease_->keep_until() : Instant{};
+  const Instant keep_until = was_ours() ? lease().keep_until() : Instant{};
   cools_ = keep_until > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     // Even if our lease is over: a process that joined may have kept the lock while we were
     // stopped.
-    acquisition_.release().leave(server, lease_->attempt(), keep_until, now_, effects_);
+    acquisition_.release().leave(server, lease().attempt(), keep_until, now_, effects_);
   }
 }
 
 bool Session::lost_while_held() const {
   const auto reason = job_->stop_reason();
-  return lease_->lost() || reason == StopReason::lost || reason == StopReason::lease_ending;
+  return lease().lost() || reason == StopReason::lost || reason == StopReason::lease_ending;
 }
 
 void Session::tick_releasing() {
@@ -315,17 +289,20 @@ void Session::tick_releasing() {
 }
 
 void Session::check_release() {
+  using Whom = Acquisition::Whom;
   Release& release = acquisition_.release();
-  const bool settled = gave_back() && done_marks_.settled();
-  const bool owes_marks = lease_ && may_mark() && done_marks_.marked() < quorum(plan_.servers);
+  // After a wait in vain we do not wait for servers that have not answered before.
+  const Whom whom = ended_in_vain() ? Whom::answering : Whom::all;
+  const bool settled = acquisition_.gave_back(whom) && done_marks_.settled();
+  const bool owes_marks = job_ && may_mark() && done_marks_.marked() < quorum(plan_.servers);
   const bool quorum_released =
-      lease_ && !owes_marks && release.released(lease_->attempt()) >= quorum(plan_.servers);
+      job_ && !owes_marks && release.released(lease().attempt()) >= quorum(plan_.servers);
   const bool never_ours =
-      lease_ && release.gone(lease_->attempt()) >= blocking_minority(plan_.servers);
+      job_ && release.gone(lease().attempt()) >= blocking_minority(plan_.servers);
   // finish() removes what a lost lock leaves behind, but only when every request has been answered:
   // if a connection is closed with unread answers, the last requests on it may get lost.
   const bool undoes = never_ours && (may_mark() || cools_);
-  const bool answered = quorum_released && acquisition_.gave_back(Acquisition::Whom::answering);
+  const bool answered = quorum_released && acquisition_.gave_back(Whom::answering);
   if (settled || answered || (never_ours && !undoes)) return finish();
   if (quorum_released) {
     const Duration patience = may_stay_long() ? plan_.server_timeout : plan_.late_answers;
@@ -338,27 +315,26 @@ void Session::check_release() {
 
 void Session::finish() {
   phase_ = Phase::finished;
-  if (!lease_) return;
+  if (!job_) return;
   const Release& release = acquisition_.release();
-  const bool lost_before = lease_->lost();
-  if (release.gone(lease_->attempt()) >= blocking_minority(plan_.servers)) {
-    if (!lost_before) {
+  if (release.gone(lease().attempt()) >= blocking_minority(plan_.servers)) {
+    if (!lease().lost()) {
       // Without a job nobody has worked under a lock that was not ours.
       if (outcome_->kind != Outcome::Kind::not_started) {
-        emit(report::NotOursAtRelease{release.complaints(lease_->attempt())});
+        emit(report::NotOursAtRelease{release.complaints(lease().attempt())});
       }
       log(Log::Event::lost);
     }
     undo_release();
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::lost};
-  } else if (release.released(lease_->attempt()) < quorum(plan_.servers)) {
-    emit(report::ReleaseUnconfirmed{release.complaints(lease_->attempt()),
-                                    std::max(lease_->gone_by() - now_, Duration::zero())});
+  } else if (release.released(lease().attempt()) < quorum(plan_.servers)) {
+    emit(report::ReleaseUnconfirmed{release.complaints(lease().attempt()),
+                                    std::max(lease().gone_by() - now_, Duration::zero())});
   } else {
-    const Duration rest = was_ours() ? lease_->keep_until() - now_ : Duration::zero();
-    const std::size_t kept = release.kept(lease_->attempt());
+    const Duration rest = was_ours() ? lease().keep_until() - now_ : Duration::zero();
+    const std::size_t kept = release.kept(lease().attempt());
     emit(report::Released{now_ - job_->began(), std::max(rest, Duration::zero()),
-                          release.released(lease_->attempt()) - kept < quorum(plan_.servers)});
+                          release.released(lease().attempt()) - kept < quorum(plan_.servers)});
     warn_of_left_overs();
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
@@ -374,27 +350,27 @@ void Session::finish() {
 /// What a silent server keeps lives for long after the others have let the lock go. A hold that
 /// joined keeps nothing.
 bool Session::may_stay_long() const {
-  const Instant free_at = cools_ ? std::max(now_, lease_->keep_until()) : now_;
-  return !is_join(lease_->attempt()) && lease_->gone_by() - free_at > kLongLife;
+  const Instant free_at = cools_ ? std::max(now_, lease().keep_until()) : now_;
+  return !is_join(lease().attempt()) && lease().gone_by() - free_at > kLongLife;
 }
 
 /// A server that had the lock, and is down now, may come back with it.
 void Session::warn_of_left_overs() {
   if (!may_stay_long()) return;
-  std::vector<Complaint> left = acquisition_.release().complaints(lease_->attempt());
+  std::vector<Complaint> left = acquisition_.release().complaints(lease().attempt());
   std::erase_if(left, [this](const Complaint& each) {
-    return !std::holds_alternative<Unreachable>(each.answer) || !lease_->held_by(each.server);
+    return !std::holds_alternative<Unreachable>(each.answer) || !lease().held_by(each.server);
   });
   if (left.empty()) return;
-  emit(report::ReleaseUnconfirmed{std::move(left), lease_->gone_by() - now_, true});
+  emit(report::ReleaseUnconfirmed{std::move(left), lease().gone_by() - now_, true});
 }
 
 /// A session that joined is part of another run, which has its own lines.
 void Session::log(Log::Event event, Log::Carrier carrier) {
-  if (is_join(lease_->attempt())) return;
+  if (is_join(lease().attempt())) return;
   Log line{.event = event,
            .carrier = carrier,
-           .attempt = lease_->attempt(),
+           .attempt = lease().attempt(),
            .fence = number_,
            .waited = won_at_ - began_,
            .held = now_ - won_at_,
@@ -403,13 +379,13 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
   effects_.emplace_back(line);
 }
 
-/// Removes what the release left on a minority when the other servers said that the lock was lost,
-/// even after the minimum hold: a server that was stopped may not have begun to count it.
+/// Removes what the release left on a minority when the other servers said that the lock was lost.
+/// Even after the minimum hold: a server that was stopped may not have begun to count it.
 void Session::undo_release() {
   done_marks_.undo(effects_);
   if (!cools_) return;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    effects_.emplace_back(Ask{.server = server, .op = Op::leave, .attempt = lease_->attempt()});
+    effects_.emplace_back(Ask{.server = server, .op = Op::leave, .attempt = lease().attempt()});
   }
 }
 

@@ -14,43 +14,17 @@
 // the unit tests depend on that.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "lock/acquisition.h"
 #include "lock/done_marks.h"
 #include "lock/drive.h"
-#include "lock/effect.h"
 #include "lock/fence.h"
-#include "lock/lease.h"
-#include "lock/release.h"
 #include "lock/running_job.h"
-#include "lock/time.h"
-#include "lock/timing.h"
-#include "lock/vote.h"
-#include "lock/watch.h"
 
 namespace redlock::lock {
-
-/// What a session is to do; constant during its life.
-struct Plan {
-  std::size_t servers;  ///< >= 1
-  Timing timing;
-  Patience patience;
-  std::optional<Duration> max_runtime;
-  int stop_signal = 15;   ///< the first one when the job must be stopped (SIGTERM)
-  std::size_t slots = 0;  ///< how many jobs may hold the lock together; 0: it has no slots
-  Neighbours stages{};    ///< of a run with several locks
-  bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
-  std::optional<Inherited> inherited{};  ///< we join that lock
-  Duration server_timeout;               ///< how long to wait for the last answers after giving up
-  /// Once a quorum has released the lock, how long to wait for the other servers.
-  Duration late_answers{};
-  /// A server answers when its replicas have the change: only then does it read what follows.
-  bool replicated = false;
-  std::uint64_t seed;  ///< of the jitter
-};
 
 struct Outcome {
   enum class Kind {
@@ -117,13 +91,9 @@ class Session final : public Machine {
   [[nodiscard]] bool may_stay_long() const;
   void warn_of_left_overs();
   void log(Log::Event event, Log::Carrier carrier = Log::Carrier::itself);
+  [[nodiscard]] const Lease& lease() const { return job_->lease(); }
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
-  /// After a wait in vain we do not wait for servers that have not answered before.
-  [[nodiscard]] bool gave_back() const {
-    using Whom = Acquisition::Whom;
-    return acquisition_.gave_back(ended_in_vain() ? Whom::answering : Whom::all);
-  }
   [[nodiscard]] bool ended_in_vain() const {
     return outcome_ && (outcome_->kind == Outcome::Kind::conflict ||
                         outcome_->kind == Outcome::Kind::unavailable);
@@ -131,8 +101,7 @@ class Session final : public Machine {
   /// A minimum hold is for a job that ran under our lock to its end. If the command could not be
   /// started, another host should try it; a lost lock cannot be kept.
   [[nodiscard]] bool was_ours() const {
-    const bool lost = lost_while_held();
-    return outcome_->kind == Outcome::Kind::job_ended && !lost;
+    return outcome_->kind == Outcome::Kind::job_ended && !lost_while_held();
   }
   [[nodiscard]] bool lost_while_held() const;
   /// Only a job that ended by itself, with status 0 and under our lock, need not run again.
@@ -147,8 +116,7 @@ class Session final : public Machine {
   Phase phase_ = Phase::acquiring;
   Acquisition acquisition_;
   std::optional<FenceAgreement> fence_;
-  std::optional<Lease> lease_;
-  std::optional<RunningJob> job_;  ///< while there is a lease
+  std::optional<RunningJob> job_;  ///< from the win on, with its lease
   DoneMarks done_marks_;
   Effects effects_;
   std::optional<Outcome> outcome_;
@@ -156,7 +124,6 @@ class Session final : public Machine {
   std::uint64_t number_ = 0;  ///< the fence of the lease
   Instant won_at_{};
   Instant listen_at_ = kNever;
-  bool listening_ = false;
   bool job_gone_ = false;
   Instant release_limit_ = kNever;
   Instant release_retry_ = kNever;

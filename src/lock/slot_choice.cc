@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "lock/timing.h"
-
 namespace redlock::lock {
 
 namespace {
@@ -29,11 +27,6 @@ void add(std::string_view text, std::vector<SlotView>& reports) {
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-}
-
-bool is_held(const SlotView& report, std::size_t needed) {
-  return std::ranges::any_of(report.holders,
-                             [needed](const auto& each) { return each.second >= needed; });
 }
 
 }  // namespace
@@ -58,8 +51,10 @@ SlotChoice::Next SlotChoice::choose(const Attempt& ended) {
   }
   if (told == 0 || not_ours >= needed) return Next::as_judged;
 
-  const bool all_held = std::ranges::all_of(
-      reports, [needed](const SlotView& report) { return is_held(report, needed); });
+  const bool all_held = std::ranges::all_of(reports, [needed](const SlotView& report) {
+    return std::ranges::any_of(report.holders,
+                               [needed](const auto& each) { return each.second >= needed; });
+  });
   const std::size_t before = slot_;
   std::size_t most = 0;
   for (std::size_t step = 1; step <= slots_; ++step) {  // from the next one round to our own

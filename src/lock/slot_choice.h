@@ -9,8 +9,7 @@
 namespace redlock::lock {
 
 /// Which of a lock's slots to ask for. Each slot is an exclusive lock: a job needs one slot, the
-/// same one on a quorum of servers. If each server counted its holders instead, up to twice as many
-/// jobs could run: two quorums share one server only.
+/// same one on a quorum of servers.
 ///
 /// A refusal tells, for each slot, the first digits of its holder's token, or nothing, separated by
 /// commas. Servers are not trusted: an odd text costs a round at most.

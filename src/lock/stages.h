@@ -3,11 +3,10 @@
 // The rules of a run with several locks (`--also`), which takes one lock after the other: each lock
 // is a stage of the run. How a stage starts the next one is in run/stage.h.
 //
-// If the command must be killed, the later stages must live on for a moment, to give their locks
-// back. So a stage first kills only the main process of the next one, its supervisor. The worker
-// below notices that, kills its job in the same way without any grace, waits until no process of it
-// is left, and releases its lock. Some time later, but before its own lease ends, the stage kills
-// everything that is left, as it does without --also.
+// If the command must be killed, a stage first kills only the supervisor of the next one. The
+// worker below notices that, kills its job in the same way without any grace, waits until no
+// process of it is left, and releases its lock. Some time later, but before its own lease ends, the
+// stage kills everything that is left, as it does without --also.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +19,6 @@
 #include "lock/time.h"
 
 namespace redlock::lock {
-
-/// Which neighbours a stage has.
-struct Neighbours {
-  bool earlier = false;  ///< our supervisor's death is the order to kill the job immediately
-  bool later = false;    ///< our job is the next stage
-};
 
 /// How long the later stages get at most to end the command and to give their locks back.
 inline constexpr Duration kLongestUnwinding = std::chrono::seconds(1);
@@ -61,7 +54,7 @@ inline std::optional<OutOfOrder> out_of_order(const std::vector<std::string>& na
 /// not. `wait`: as in Patience.
 inline Instant limit_of_waits(const std::optional<Duration>& wait, Instant now) {
   if (!wait || *wait <= Duration::zero()) return kNever;
-  return *wait < kNever - now ? now + *wait : kNever;
+  return moment_after(now, *wait);
 }
 
 /// How long a stage that begins now may wait for its lock; as in Patience. Never zero because of

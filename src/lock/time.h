@@ -23,8 +23,13 @@ using Duration = BootClock::duration;
 /// "No deadline": later than every instant a clock will ever show.
 inline constexpr Instant kNever = Instant::max();
 
-/// The same length, or the longest (shortest) Duration if it does not fit. A plain conversion from
-/// milliseconds overflows beyond 292 years, and a record that others wrote may contain more.
+/// The instant `length` after `from`, or kNever if no clock will ever show it.
+constexpr Instant moment_after(Instant from, Duration length) {
+  return length < kNever - from ? from + length : kNever;
+}
+
+/// The same length, or the longest (shortest) Duration if it does not fit: a record that others
+/// wrote may contain more than 292 years.
 template <class Rep, class Period>
 constexpr Duration saturated(std::chrono::duration<Rep, Period> length) {
   using Length = std::chrono::duration<Rep, Period>;

@@ -10,8 +10,7 @@
 
 namespace redlock::lock {
 
-/// How many of the *configured* servers make a quorum, whatever is reachable: any two quorums share
-/// a server.
+/// How many of the *configured* servers make a quorum: any two quorums share a server.
 constexpr std::size_t quorum(std::size_t servers) {
   return servers / 2 + 1;
 }
@@ -21,8 +20,14 @@ constexpr std::size_t blocking_minority(std::size_t servers) {
   return servers - quorum(servers) + 1;
 }
 
-/// A job that forks faster than it is killed needs another KILL. While a KILL finds only processes
-/// that cannot be killed, or that are dying already, each pause is twice the one before.
+/// How many of `all` are as `is_so` says.
+template <class All, class Predicate>
+constexpr std::size_t how_many(const All& all, Predicate is_so) {
+  return static_cast<std::size_t>(std::ranges::count_if(all, is_so));
+}
+
+/// A job that forks faster than it is killed needs another KILL. While a KILL finds nothing new,
+/// each pause is twice the one before.
 inline constexpr Duration kKillAgain = std::chrono::milliseconds(20);
 inline constexpr Duration kLongestKillPause = std::chrono::seconds(1);
 constexpr Duration pause_after_kill(Duration last_pause, bool found_new) {
@@ -36,8 +41,7 @@ struct Timing {
   /// How long the lock stays taken, counted from the request, however early the job ends: hosts
   /// whose clocks are slow must not run the job again. Nothing that must be safe depends on it.
   Duration min_hold{};
-  /// A successful run that began less than this ago makes another one unnecessary. Zero: none
-  /// does.
+  /// A successful run that began less than this ago makes another one unnecessary; zero: none does.
   Duration once{};
   /// A lock that is to end at this moment, however late we get it. Its ttl is the rest until then.
   std::optional<Instant> ends_at{};
@@ -65,8 +69,8 @@ struct Timing {
   }
 
   /// How much earlier a KILL, and all that leads to it, may come because there are many processes
-  /// to kill. It is bounded so that a lease whose renewals succeed is never cut short: when a
-  /// renewal is due, two thirds of the ttl are left, and a tenth is for the renewal itself.
+  /// to kill. A lease whose renewals succeed is never cut short: when a renewal is due, two thirds
+  /// of the ttl are left, and a tenth is for the renewal itself.
   [[nodiscard]] constexpr Duration longest_head_start() const {
     return std::max(ttl * 2 / 3 - ttl / 10 - drift() - margin() - grace, Duration::zero());
   }
@@ -94,9 +98,8 @@ struct Timing {
 
 /// How long a user is willing to wait, and for what.
 struct Patience {
-  std::optional<Duration>
-      wait;              ///< for the lock, connecting included; no value: no limit; zero: try once
-  Duration server_wait;  ///< for a quorum of servers to answer
+  std::optional<Duration> wait;  ///< for the lock, with connecting; none: no limit; zero: once
+  Duration server_wait;          ///< for a quorum of servers to answer
 };
 
 }  // namespace redlock::lock

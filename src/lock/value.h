@@ -81,13 +81,13 @@ struct SlotNumber {
 constexpr SlotNumber slot_of(std::string_view token) {
   if (token.starts_with("shared:")) token.remove_prefix(7);
   if (!is_of_slot(token) || token.size() < 5) return {};
-  std::size_t digits[4] = {};
-  for (std::size_t i = 0; i < 4; ++i) {
-    const std::size_t digit = std::string_view("0123456789abcdef").find(token[i + 1]);
+  std::size_t both = 0;
+  for (const char letter : token.substr(1, 4)) {
+    const std::size_t digit = std::string_view("0123456789abcdef").find(letter);
     if (digit == std::string_view::npos) return {};
-    digits[i] = digit;
+    both = both * 16 + digit;
   }
-  return {digits[0] * 16 + digits[1], digits[2] * 16 + digits[3]};
+  return {both / 256, both % 256};
 }
 
 /// The beginning of the token of that slot. Both at most kMostSlots.

@@ -47,9 +47,8 @@ constexpr bool is_release(Op op) {
   return op == Op::release || op == Op::leave;
 }
 
-/// A place in the queue of waiters, the same on every server: the order of tickets is the order of
-/// service. A server's clock in ms since 1970, or one more than the last ticket it knows, whichever
-/// is larger. 0: none.
+/// A place in the queue of waiters, the same on every server; smaller tickets are served first. A
+/// server's clock in ms since 1970, or its last ticket plus one if that is larger. 0: none.
 using Ticket = std::uint64_t;
 
 /// A request to one server. `round` only tells requests of the same kind apart.
@@ -71,8 +70,7 @@ struct Ask {
   std::size_t slot = 0;  ///< acquire: the slot that we ask for, from 1; 0: the lock has no slots
   std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
   std::string who{};                  ///< mark, unmark: whose run (JSON); empty: ours
-  /// leave: the owner has released the lock by the token, and we, the process that renews it, only
-  /// remove what is left.
+  /// leave: the owner has released the lock by the token, and its keeper only removes the rest.
   bool for_owner = false;
 
   friend bool operator==(const Ask&, const Ask&) = default;
@@ -98,8 +96,7 @@ struct Granted {
 /// acquire, repair: another process holds it, or it is the turn of a waiter before us. This proves
 /// that our token is not on that server.
 struct Refused {
-  /// The value in the key, or what else it holds: see type_of() in lock/value.h. Of a turn: the
-  /// waiter.
+  /// The value in the key, or what else it holds: type_of() in lock/value.h. Of a turn: the waiter.
   std::string blocker;
   /// Until the key expires, or the turn ends. None: the key never expires.
   std::optional<std::chrono::milliseconds> ttl_left;
@@ -112,8 +109,7 @@ struct Refused {
   std::string slots{};      ///< acquire of a slot: who has each slot, see lock/slot_choice.h
 };
 
-/// acquire: not needed, because a successful run began recently enough. Our token is not on that
-/// server.
+/// acquire: not needed, a successful run began recently enough. Our token is not on that server.
 struct Done {
   std::chrono::milliseconds age;   ///< since that run began
   std::chrono::milliseconds left;  ///< how long the server will go on answering this

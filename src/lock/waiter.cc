@@ -12,16 +12,13 @@ using std::chrono::seconds;
 
 namespace {
 
-/// The longest time that a turn lasts, whatever a server says.
+/// A turn lasts between these, whatever a server says.
 constexpr Duration kLongestTurn = milliseconds(501);
-
-/// The shortest pause before we ask again after a turn, even if a server says that the turn is
-/// over.
 constexpr Duration kShortestTurn = milliseconds(10);
 
-/// The pause of a waiter that the servers wake when it is its turn. It must be heard of more often
-/// than every 20 s, and it finds out what no server told it: that all waiters before it are
-/// stopped, for example. Far back in a long queue it asks less often.
+/// The pause of a waiter that the servers wake when it is its turn. It finds out what no server
+/// told it: that all waiters before it are stopped, for example. Far back in a long queue it asks
+/// less often, but it must be heard of every 20 s.
 constexpr Duration kIdle = milliseconds(1700);
 constexpr Duration kIdleFarBack = seconds(5);
 constexpr std::size_t kFarBack = 256;
@@ -58,8 +55,8 @@ bool is_foreign(const Refused& refusal) {
 
 }  // namespace
 
-/// The largest ticket of a quorum: if another waiter came later, after a quorum of servers had
-/// learned of us, one of these servers gives it a larger one.
+/// The largest ticket of a quorum: a waiter that comes later than that gets a larger one from one
+/// of these servers.
 void Waiter::round_ended(const Attempt& attempt, bool quorum_answered, Effects& effects) {
   if (!quorum_answered) return leave(effects);
   note_places(attempt);

@@ -9,9 +9,6 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/timing.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 
@@ -83,7 +80,7 @@ class Jitter {
 };
 
 /// Exponential back-off: a window that doubles from `first` to `most`. Each pause is drawn from the
-/// upper half of the window, so that contenders fall out of step but none asks much too early.
+/// upper half of it, so that contenders fall out of step.
 class Backoff {
  public:
   constexpr Backoff(Duration first, Duration most) : first_(first), most_(most), window_(first) {}
@@ -115,19 +112,15 @@ class Pauses {
  public:
   Pauses(const Patience& patience, std::uint64_t seed);
 
-  /// After a round that ended in a conflict. The servers wake a waiter in the queue, so it asks
-  /// seldom. Otherwise it asks often while it is among the first ones, and with exponential
-  /// back-off while it is not. While another program holds the lock, which wakes nobody, the first
-  /// two waiters ask often. In every case a waiter asks when the time to live has passed that the
-  /// servers gave for the lock; the first ones first.
+  /// After a round that ended in a conflict. A waiter that the servers wake asks seldom, any other
+  /// one often while it is among the first two, and with exponential back-off while it is not.
+  /// While another program holds the lock, which wakes nobody, the first two ask often. In every
+  /// case a waiter asks when the lock's time to live has passed; the first two first.
   [[nodiscard]] Duration after_conflict(const Attempt& ended, const Waiter& waiter);
 
-  /// After a round, which lasted that long, in which contenders split the votes. If all that
-  /// refused did so for another waiter's turn, we ask when the last of these turns ends; or earlier
-  /// if the servers cannot wake us, because the lock may soon be free again.
-  ///
-  /// A single try goes on after splits for longer if its rounds take longer: distant contenders
-  /// must fall out of step, too.
+  /// After a round, which lasted that long, in which contenders split the votes: distant ones must
+  /// fall out of step, too. If all that refused did so for another waiter's turn, we ask when the
+  /// last of these turns ends; or earlier if the servers cannot wake us.
   [[nodiscard]] Duration after_split(const Attempt& ended, const Waiter& waiter, Duration round);
 
   /// After a round in which fewer than a quorum answered.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/watch.h"
 
-#include <algorithm>
-
 namespace redlock::lock {
 
 namespace {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Two processes watch over a job, so that no single failure lets it outlive its lock: the worker,
-// which runs the session, and the supervisor, which watches only for the moment when the worker
-// ought to have acted. The decisions of the supervisor stand here. As in all of lock/, the caller
-// passes the time and carries out the acts.
+// The decisions of the supervisor. Two processes watch over a job: the worker runs the session, and
+// the supervisor watches for the moment when the worker ought to have acted.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "lock/time.h"
 #include "lock/timing.h"
 
 namespace redlock::lock {
@@ -53,8 +50,7 @@ class Watch {
   /// Killing the job takes this long.
   void set_head_start(Duration length);
 
-  /// Whether a stopped job may be continued. Not if its time is over: the worker may be about to
-  /// kill it.
+  /// Whether a stopped job may be continued: not if the worker may be about to kill it.
   [[nodiscard]] bool may_continue(const WorkerState& state, Instant now) const {
     return now < timing_.kill_at(state.valid_until, state.head_start);
   }
@@ -62,8 +58,7 @@ class Watch {
   /// When step() is due at the latest, if nothing happens before.
   [[nodiscard]] Instant deadline(const WorkerState& state) const;
 
-  /// The worker is gone, and the supervisor alone has the job. Nobody renews or releases the lock
-  /// any more.
+  /// The supervisor alone has the job: nobody renews or releases the lock any more.
   [[nodiscard]] bool alone() const { return alone_; }
   /// The job was told to end, by the supervisor or before that by the worker.
   [[nodiscard]] bool stopped_job() const { return stopped_; }

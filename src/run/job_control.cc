@@ -9,14 +9,6 @@
 
 namespace redlock::run {
 
-namespace {
-
-int stop_signal(int wait_status) {
-  return WIFSTOPPED(wait_status) ? WSTOPSIG(wait_status) : 0;
-}
-
-}  // namespace
-
 JobControl::JobControl(os::SignalSource& signals)
     : signals_(signals), terminal_(os::Terminal::of_foreground_leader()) {}
 
@@ -33,7 +25,7 @@ void JobControl::leave_session() const {
 }
 
 void JobControl::tell(int wait_status, const Worker& worker) const {
-  worker.tell(WorkerMessage::Kind::job_stop, stop_signal(wait_status));
+  worker.tell(WorkerMessage::Kind::job_stop, wait_status);
   if (terminal_ && WIFCONTINUED(wait_status)) worker.continue_supervisor();
 }
 
@@ -42,8 +34,8 @@ void JobControl::supervise(pid_t job) {
   if (terminal_) signals_.take_job_control();
 }
 
-void JobControl::note_status(int wait_status) {
-  note(stop_signal(wait_status));
+void JobControl::note(int wait_status) {
+  stopped_by_ = WIFSTOPPED(wait_status) ? WSTOPSIG(wait_status) : 0;
 }
 
 bool JobControl::stop_self(lock::Instant wake_at) {

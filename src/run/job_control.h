@@ -41,13 +41,8 @@
 // continues the job.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 
-#include "lock/time.h"
-#include "os/process.h"
-#include "os/signals.h"
 #include "os/stderr.h"
 #include "run/supervision.h"
 
@@ -81,9 +76,9 @@ class JobControl {
   /// From now on this process is the supervisor of that job.
   void supervise(pid_t job);
 
-  /// The job was stopped by that signal; 0: it was continued. The latest news counts.
-  void note(int stop_signal) { stopped_by_ = stop_signal; }
-  void note_status(int wait_status);
+  /// The job was stopped or continued, according to waitpid(2); 0: it was continued. The latest
+  /// news counts.
+  void note(int wait_status);
   /// The job is stopped, and the supervisor has not followed it yet.
   [[nodiscard]] bool behind() const { return stopped_by_ != 0; }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <fstream>
 #include <utility>
@@ -35,11 +36,9 @@ std::string describe(pid_t pid) {
 JobKiller::JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock)
     : tree_(tree), out_(out), lock_(diag::lock_name(lock)) {}
 
-bool JobKiller::signal(int number) {
-  const os::Pass pass = tree_.signal(number);
-  if (number == SIGKILL && !pass.refused.empty() && !std::exchange(said_refused_, true)) {
-    say_refused(pass.refused);
-  }
+bool JobKiller::kill() {
+  const os::Pass pass = tree_.signal(SIGKILL);
+  if (!pass.refused.empty() && !std::exchange(said_refused_, true)) say_refused(pass.refused);
   return pass.found_new;
 }
 

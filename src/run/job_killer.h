@@ -1,30 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <csignal>
 #include <string>
 #include <vector>
 
-#include "lock/time.h"
 #include "os/process_tree.h"
 #include "os/stderr.h"
 
 namespace redlock::run {
 
-/// Sends the signals that end the job. Says once which processes redlock is not permitted to kill:
-/// they may run at the same time as the next holder of the lock.
+/// Kills the job. Says once which processes redlock is not permitted to kill: they may run at the
+/// same time as the next holder of the lock.
 class JobKiller {
  public:
   JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock);
 
-  /// Signals every process of the job. Returns whether a KILL reached a process that no KILL had
-  /// reached before.
-  bool signal(int number);
-  /// Sends CONT afterwards, so that stopped processes act on the signal, too.
-  void signal_and_continue(int number) { static_cast<void>(tree_.signal(number, SIGCONT)); }
-
-  /// KILL to the main process alone, which is the next stage.
-  void kill_next_stage() { tree_.kill_leader(); }
+  /// KILL to every process of the job. True: it reached one that no KILL had reached before.
+  bool kill();
 
   /// The time from the first KILL until every process of the job is dead.
   [[nodiscard]] lock::Duration cost();

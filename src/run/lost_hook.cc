@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -19,17 +17,7 @@ namespace redlock::run {
 namespace {
 
 constexpr std::chrono::seconds kLimit(10);
-
-/// Waits for a SIGCHLD, which must be blocked, or until `limit`.
-void wait_for_child(lock::Instant limit) {
-  const auto left = std::max(limit - os::boot_now(), lock::Duration::zero());
-  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
-  const timespec patience{whole.count(), static_cast<long>((left - whole).count())};
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  ::sigtimedwait(&child, nullptr, &patience);
-}
+constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20'000'000};
 
 }  // namespace
 
@@ -49,11 +37,8 @@ void LostHook::start(os::ProcessTree& tree, const os::SignalSource& signals, os:
 
 void LostHook::finish(os::Stderr& out) {
   while (pid_ > 0) {
-    for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) != 0;) {
-      if (pid < 0 && errno != EINTR) pid = pid_;  // no child is left
-      reaped(pid);
-      if (pid_ < 0) return;
-    }
+    for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) reaped(pid);
+    if (pid_ < 0) return;
     if (os::boot_now() >= limit_) {
       out.line(
           fmt::format("redlock: warning: the command of --on-lost took longer than {} s, killed",
@@ -61,7 +46,7 @@ void LostHook::finish(os::Stderr& out) {
       ::kill(-pid_, SIGKILL);
       return;
     }
-    wait_for_child(limit_);
+    ::nanosleep(&kPause, nullptr);
   }
 }
 

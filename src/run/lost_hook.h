@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "lock/time.h"
 #include "os/process_tree.h"
 #include "os/signals.h"
 #include "os/stderr.h"
 
 namespace redlock::run {
 
-/// `--on-lost COMMAND`: /bin/sh runs it once, when redlock stops the job because of the lock. The
-/// command is no part of the job: redlock does not stop it with the job, and the release of the
-/// lock does not wait for it.
+/// `--on-lost COMMAND`: /bin/sh runs it once, when redlock stops the job because of the lock. It is
+/// no part of the job: redlock does not stop it, and the release of the lock does not wait for it.
 class LostHook {
  public:
   /// `command`: empty if there is none. `environment`: its own.
@@ -26,8 +22,7 @@ class LostHook {
   /// Starts the command; does nothing if called again.
   void start(os::ProcessTree& tree, const os::SignalSource& signals, os::Stderr& out);
 
-  /// The process group of the command and of all processes that it leaves in the background; -1:
-  /// not started.
+  /// The process group of the command and of what it leaves in the background; -1: not started.
   [[nodiscard]] pid_t group() const { return group_; }
 
   /// The latest moment at which finish() returns.
@@ -37,8 +32,7 @@ class LostHook {
     if (pid == pid_) pid_ = -1;
   }
 
-  /// Waits for the end of the command, for at most 10 s from its start, and then kills it. Reaps
-  /// children.
+  /// Waits for the command, for at most 10 s from its start, and then kills it. Reaps children.
   void finish(os::Stderr& out);
 
  private:

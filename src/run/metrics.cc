@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "diag/text.h"
@@ -21,39 +20,34 @@ namespace {
 
 using std::chrono::milliseconds;
 
-enum class Unit { seconds, none };
-
+/// Its name says its type and its unit (https://prometheus.io/docs/practices/naming/).
 struct Family {
   std::string_view name;
-  std::string_view type;
-  Unit unit;
   std::uint64_t LockMetrics::*sample;
   std::string_view help;
 };
 
-constexpr std::string_view kGauge = "gauge";
-constexpr std::string_view kCounter = "counter";
-
-// The names follow https://prometheus.io/docs/practices/naming/.
 constexpr Family kFamilies[] = {
-    {"redlock_last_run_timestamp_seconds", kGauge, Unit::seconds, &LockMetrics::last_run_ms,
+    {"redlock_last_run_timestamp_seconds", &LockMetrics::last_run_ms,
      "When the last command was started."},
-    {"redlock_last_success_timestamp_seconds", kGauge, Unit::seconds, &LockMetrics::last_success_ms,
+    {"redlock_last_success_timestamp_seconds", &LockMetrics::last_success_ms,
      "When the last command with exit status 0 ended."},
-    {"redlock_last_duration_seconds", kGauge, Unit::seconds, &LockMetrics::last_duration_ms,
+    {"redlock_last_duration_seconds", &LockMetrics::last_duration_ms,
      "How long the last command ran."},
-    {"redlock_last_wait_seconds", kGauge, Unit::seconds, &LockMetrics::last_wait_ms,
+    {"redlock_last_wait_seconds", &LockMetrics::last_wait_ms,
      "How long the last run waited for the lock."},
-    {"redlock_last_exit_status", kGauge, Unit::none, &LockMetrics::last_exit_status,
+    {"redlock_last_exit_status", &LockMetrics::last_exit_status,
      "Exit status of the last redlock."},
-    {"redlock_last_fence", kGauge, Unit::none, &LockMetrics::last_fence,
-     "Fencing number of the last command."},
-    {"redlock_runs_total", kCounter, Unit::none, &LockMetrics::runs, "Commands started."},
-    {"redlock_conflicts_total", kCounter, Unit::none, &LockMetrics::conflicts,
+    {"redlock_last_fence", &LockMetrics::last_fence, "Fencing number of the last command."},
+    {"redlock_runs_total", &LockMetrics::runs, "Commands started."},
+    {"redlock_conflicts_total", &LockMetrics::conflicts,
      "Runs given up because another process held the lock."},
-    {"redlock_lost_total", kCounter, Unit::none, &LockMetrics::lost,
-     "Locks lost while the command ran."},
+    {"redlock_lost_total", &LockMetrics::lost, "Locks lost while the command ran."},
 };
+
+bool in_seconds(const Family& family) {
+  return family.name.ends_with("_seconds");
+}
 
 std::uint64_t whole_ms(std::chrono::nanoseconds time) {
   return static_cast<std::uint64_t>(
@@ -83,23 +77,17 @@ std::optional<std::string> take_in_quotes(std::string_view& text) {
   return label;
 }
 
-std::optional<std::uint64_t> number(std::string_view text) {
+/// Seconds have three decimals.
+std::optional<std::uint64_t> value_of(std::string text, bool seconds) {
+  if (seconds) {
+    if (text.size() < 5 || text[text.size() - 4] != '.') return std::nullopt;
+    text.erase(text.size() - 4, 1);
+  }
   std::uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
   return value;
-}
-
-std::optional<std::uint64_t> value_of(std::string_view text, Unit unit) {
-  if (unit == Unit::none) return number(text);
-  constexpr std::size_t decimals = 3;
-  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max() / 1000 - 1;
-  const std::size_t point = text.find('.');
-  if (point == std::string_view::npos || text.size() - point - 1 != decimals) return std::nullopt;
-  const auto seconds = number(text.substr(0, point));
-  const auto rest = number(text.substr(point + 1));
-  if (!seconds || !rest || *seconds > most) return std::nullopt;
-  return *seconds * 1000 + *rest;
 }
 
 /// Reads one line with a sample. False if it is none, or the second one of its lock and family.
@@ -112,7 +100,7 @@ bool take_sample(std::string_view line, Metrics& metrics,
   if (!take(line, "{lock=")) return false;
   const auto lock = take_in_quotes(line);
   if (!lock || !take(line, "} ")) return false;
-  const auto value = value_of(line, family->unit);
+  const auto value = value_of(std::string(line), in_seconds(*family));
   const unsigned bit = 1U << static_cast<unsigned>(family - std::begin(kFamilies));
   unsigned& seen = families_seen[*lock];
   if (!value || (seen & bit) != 0) return false;
@@ -161,12 +149,13 @@ void add_run(LockMetrics& metrics, const RunFacts& run, int status) {
 std::string to_text(const Metrics& metrics) {
   std::string text;
   for (const Family& family : kFamilies) {
-    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", family.name, family.help, family.type);
+    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", family.name, family.help,
+                        family.name.ends_with("_total") ? "counter" : "gauge");
     for (const auto& [lock, samples] : metrics) {
       const std::uint64_t value = samples.*family.sample;
-      const std::string shown = family.unit == Unit::none
-                                    ? std::to_string(value)
-                                    : fmt::format("{}.{:03}", value / 1000, value % 1000);
+      const std::string shown = in_seconds(family)
+                                    ? fmt::format("{}.{:03}", value / 1000, value % 1000)
+                                    : std::to_string(value);
       text += fmt::format("{}{{lock={}}} {}\n", family.name, diag::label_value(lock), shown);
     }
   }

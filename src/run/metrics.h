@@ -13,7 +13,6 @@
 #include <string>
 #include <string_view>
 
-#include "lock/time.h"
 #include "os/fd.h"
 
 namespace redlock::run {
@@ -57,9 +56,9 @@ std::string to_text(const Metrics& metrics);
 /// else, or only a part. An empty text has no locks.
 std::optional<Metrics> parse_metrics(std::string_view text);
 
-/// Counts the runs of each lock and their outcomes. Several redlocks may write to
-/// the same file; the lines of other locks stay. Errors here never fail a run: each function
-/// returns the error as a text for the user, or an empty text.
+/// Counts the runs of each lock and their outcomes. Several redlocks may write to the same file;
+/// the lines of other locks stay. Errors here never fail a run: each function returns the error as
+/// a text for the user, or an empty text.
 class MetricsFile {
  public:
   /// With an empty path there is no file, and the functions do nothing.

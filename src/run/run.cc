@@ -8,19 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "diag/reporter.h"
 #include "diag/text.h"
-#include "driver/setup.h"
 #include "error.h"
 #include "lock/value.h"
-#include "os/clock.h"
-#include "os/process.h"
-#include "os/stderr.h"
-#include "records/holder.h"
-#include "redis/servers/server_set.h"
-#include "run/metrics.h"
 #include "run/runner.h"
-#include "run/stage.h"
 
 namespace redlock::run {
 
@@ -74,14 +65,10 @@ Exit run(const cli::Run& request) {
   diag::Reporter reporter(out, lock.name, driver::displays_of(settings),
                           driver::verbosity_of(settings), driver::wait_news(settings));
 
-  Runner runner(plan,
-                {.lock = lock,
-                 .who = std::move(who),
-                 .held = held,
-                 .stage = std::move(stage),
-                 .on_lost = settings.on_lost},
-                servers, out, reporter, settings,
-                {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
+  Runner runner(
+      plan,
+      {.lock = lock, .who = std::move(who), .held = held, .stage = std::move(stage)},
+      settings, servers, out, reporter);
   const Exit result = runner.run();
   try {
     const std::string late = metrics.add(lock.key, runner.facts(), result.status);

@@ -14,13 +14,6 @@
 #include <utility>
 
 #include "diag/text.h"
-#include "driver/driver.h"
-#include "error.h"
-#include "exit_status.h"
-#include "os/clock.h"
-#include "os/fd.h"
-#include "os/process.h"
-#include "os/stderr.h"
 
 namespace redlock::run {
 
@@ -29,14 +22,12 @@ namespace {
 using driver::kSystemRefused;
 using Kind = WorkerMessage::Kind;
 
-/// Redlock opens this many descriptors from the first request until the job runs, besides two
-/// connections per server: a pipe, /proc, the terminal, and in the worker a timer and two pidfds.
-/// The others are for libraries.
+/// The descriptors from the first request until the job runs, besides two connections per server: a
+/// pipe, /proc, the terminal, in the worker a timer and two pidfds, and those of libraries.
 constexpr std::size_t kDescriptors = 10;
 
-/// Whoever kills the job often kills the supervisor, too, with the whole process group or a little
-/// later. The worker waits this long for the death of the supervisor before it takes the death of
-/// the job for a normal end: then it would release the lock, and leave descendants running.
+/// Whoever kills the job often kills the supervisor, too. The worker waits this long for it before
+/// it takes the death of the job for a normal end, which leaves descendants running.
 constexpr std::chrono::milliseconds kBothKilled(100);
 
 /// Words that only a shell carries out.
@@ -52,12 +43,11 @@ bool is_for_shell(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-               diag::Reporter& reporter, const config::Settings& settings,
-               driver::ChosenStatus chosen)
+Runner::Runner(const lock::Plan& plan, Job job, const config::Settings& settings,
+               redis::ServerSet& servers, os::Stderr& out, diag::Reporter& reporter)
     : plan_(plan),
       job_(std::move(job)),
-      chosen_(chosen),
+      settings_(settings),
       servers_(servers),
       out_(out),
       reporter_(reporter),
@@ -90,7 +80,14 @@ Exit Runner::run() {
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
   facts_.lost = session_.outcome().kind == lock::Outcome::Kind::lost;
-  return driver::exit_of(session_.outcome(), chosen_, job_signal_);
+  return end();
+}
+
+/// How redlock ends, by the outcome of the session.
+Exit Runner::end() const {
+  return driver::exit_of(session_.outcome(),
+                         {settings_.conflict_exit_code, settings_.once_exit_code},
+                         job_end_.signal);
 }
 
 /// The worker has done its part.
@@ -104,7 +101,7 @@ void Runner::leave() {
   }
   out_.drain(std::chrono::milliseconds(100));
   reserve_->supervision->lost.store(lost);
-  worker_->leave(driver::exit_of(session_.outcome(), chosen_, job_signal_));
+  worker_->leave(end());
 }
 
 /// Only before there is a job, or when it is dead.
@@ -113,13 +110,12 @@ void Runner::give_back() noexcept {
   driver::say_may_stay_locked(job_.lock.name, plan_.timing.life(), out_);
 }
 
-/// Ends the job first: it must not outlive its lock. If it has ended by itself, redlock ends with
-/// its status.
+/// Ends the job first. If it has ended by itself, redlock ends with its status.
 void Runner::end_worker(const char* why) noexcept {
   const bool running = job_pid_ > 0 || session_.watching_tree();
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
-  Exit result{reserve_->supervision->job_status.load(), job_signal_};
-  if (job_pid_ > 0) worker_->job_ended(Exit::by_signal(SIGKILL));
+  Exit result{reserve_->supervision->job_status.load(), job_end_.signal};
+  if (job_pid_ > 0) reserve_->supervision->note_job_end(Exit::by_signal(SIGKILL));
   if (running) result = ExitStatus::os_error;
   try {
     out_.line(fmt::format("redlock: {}: {}{}", diag::lock_name(job_.lock.name), why,
@@ -152,11 +148,11 @@ void Runner::stepped() {
 bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
   if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     if (kill->whom == lock::Kill::Whom::next_stage) {
-      killer_.kill_next_stage();
+      tree_.kill_leader();
     } else if (kill->signal == SIGKILL) {
-      driver_.step(lock::Killed{killer_.signal(SIGKILL)}, now);
+      driver_.step(lock::Killed{killer_.kill()}, now);
     } else {
-      killer_.signal_and_continue(kill->signal);
+      tree_.signal(kill->signal, SIGCONT);
     }
   } else if (std::holds_alternative<lock::Measure>(effect)) {
     driver_.step(lock::KillCost{killer_.cost()}, now);
@@ -233,11 +229,9 @@ void Runner::reap(lock::Instant now) {
     } else {
       job_pid_ = -1;
       tree_.leader_reaped();
-      const Exit end = Exit::of_process(status);
-      job_status_ = end.status;
-      job_signal_ = end.signal;
-      worker_->job_ended(end);
-      if (end.signal != SIGKILL || session_.watching_tree()) {
+      job_end_ = Exit::of_process(status);
+      reserve_->supervision->note_job_end(job_end_);
+      if (job_end_.signal != SIGKILL || session_.watching_tree()) {
         report_end(now);
       } else {
         report_end_at_ = now + kBothKilled;
@@ -248,7 +242,7 @@ void Runner::reap(lock::Instant now) {
 
 void Runner::report_end(lock::Instant now) {
   report_end_at_ = lock::kNever;
-  driver_.step(lock::JobExited{job_status_}, now);
+  driver_.step(lock::JobExited{job_end_.status}, now);
   worker_->continue_supervisor();  // after the release, which must not wait for this
 }
 
@@ -270,9 +264,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
   const lock::Inherited held{.token = servers_.token(order.attempt), .fence = order.fence};
   environment_ = environment_for(Stage::Reader::job, held);
-  hook_.emplace(job_.on_lost, job_.on_lost.empty()
-                                  ? std::vector<std::string>()
-                                  : environment_for(Stage::Reader::lost_hook, held));
+  hook_.emplace(settings_.on_lost, environment_for(Stage::Reader::lost_hook, held));
   job_control_.emplace(signals_);
   if (!reserve_) reserve_.emplace();  // an earlier worker that failed has used up the first one
   reserve_->supervision->publish(session_.worker_state());
@@ -363,58 +355,50 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   ssize_t length = driver_.await_message(messages, &message, sizeof message, order.latest);
   const bool too_late = length < 0 && !reserve_->supervision->start_decided.exchange(true);
   if (length < 0 && !too_late) {
-    // The job has begun, or is about to. After this limit, little more than the grace would be
-    // left.
+    // The job has begun, or is about to. After this limit, little more than the grace is left.
     length = driver_.await_message(messages, &message, sizeof message,
                                    order.latest + plan_.timing.ttl / 3);
   }
-  if (length != sizeof message) {
-    const char* const fate = length < 0 ? "was stopped or stuck" : "was killed";
-    return not_started(worker, std::nullopt, too_late ? nullptr : fate);
+  const bool told = length == sizeof message;
+  if (told && message.kind == Kind::job_started) {
+    supervise(order, {worker, std::move(messages)}, message.value);
+    return std::nullopt;
   }
-  if (message.kind != Kind::job_started) return not_started(worker, message, nullptr);
-  // `ran` is measured from this moment: on a loaded machine the present one is much later.
-  const auto began = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
-      std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited)));
-  facts_.job = RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
-  job_.stage.note_start(began_ + facts_.waited);
-  job_control_->supervise(message.value);
-  supervisor_.emplace(
-      Supervisor::Worker{worker, std::move(messages)},
-      Supervisor::Job{message.value, plan_.wait_all, plan_.stop_signal, job_.lock.name},
-      plan_.timing, *reserve_->supervision, *job_control_, signals_, tree_, out_, driver_.loop(),
-      std::move(*hook_));
-  hook_.reset();
-  servers_.drop_connections();
-  out_.leave_to_child();
-  // This process is the service's main process, or below it, where the last of several locks is
-  // taken.
-  if (job_.stage.is_last()) manager_.tell("READY=1\nSTATUS=holds the lock, the job runs");
-  return std::nullopt;
-}
-
-/// `fate`: what became of a worker that sent no message; null: it is too late to start the job.
-lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
-                                const char* fate) {
-  if (reason) {
+  if (told) {
     ::waitpid(worker, nullptr, 0);
   } else {
     give_up_worker(worker);
   }
   reserve_.reset();
   job_control_->start_failed();
-  if (reason && reason->kind == Kind::not_started) return kSystemRefused;
-  if (reason && reason->kind != Kind::job_too_late) return cannot_run(*reason);
-  if (reason || fate == nullptr) return lock::JobTooLate{};
+  if (too_late || (told && message.kind == Kind::job_too_late)) return lock::JobTooLate{};
+  if (told) return message.kind == Kind::not_started ? kSystemRefused : cannot_run(message);
   out_.line(
       fmt::format("redlock: {}: the process that starts the job (pid {}) {} before it reported the "
                   "start; if the job had begun, redlock killed it",
-                  diag::lock_name(job_.lock.name), worker, fate));
+                  diag::lock_name(job_.lock.name), worker,
+                  length < 0 ? "was stopped or stuck" : "was killed"));
   return kSystemRefused;
 }
 
-/// Somebody stopped the worker before it could start the job, or killed it a moment
-/// later. When the parent releases the lock, neither the worker nor the job may be alive.
+/// The job runs, and from now on this process is the supervisor.
+void Runner::supervise(const lock::Spawn& order, Supervisor::Worker worker, pid_t job) {
+  // `ran` is measured from this moment: on a loaded machine the present one is much later.
+  const auto began = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
+      std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited)));
+  facts_.job = RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
+  job_.stage.note_start(began_ + facts_.waited);
+  job_control_->supervise(job);
+  supervisor_.emplace(std::move(worker), job, job_.lock.name, plan_, *reserve_->supervision,
+                      *job_control_, signals_, tree_, out_, driver_.loop(), std::move(*hook_));
+  hook_.reset();
+  servers_.drop_connections();
+  out_.leave_to_child();
+  // This process is the service's main process or, with several locks, below it.
+  if (job_.stage.is_last()) manager_.tell("READY=1\nSTATUS=holds the lock, the job runs");
+}
+
+/// When the parent releases the lock, neither the worker nor the job may be alive.
 void Runner::give_up_worker(pid_t worker) noexcept {
   ::kill(worker, SIGKILL);
   ::waitpid(worker, nullptr, 0);

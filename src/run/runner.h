@@ -8,23 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "diag/reporter.h"
 #include "driver/driver.h"
 #include "driver/progress.h"
 #include "driver/setup.h"
-#include "lock/session.h"
-#include "os/process_tree.h"
-#include "os/service_manager.h"
-#include "os/signals.h"
-#include "os/stderr.h"
-#include "records/holder.h"
-#include "redis/servers/server_set.h"
-#include "run/job_control.h"
-#include "run/job_killer.h"
-#include "run/lost_hook.h"
-#include "run/metrics.h"
 #include "run/stage.h"
-#include "run/supervision.h"
 #include "run/supervisor.h"
 
 namespace redlock::run {
@@ -34,7 +21,6 @@ struct Job {
   records::Holder who;  ///< for the lock's log
   std::string held;     ///< REDLOCK_HELD as we found it
   Stage stage;          ///< which lock of several this one is, and what to run
-  std::string on_lost;  ///< a command; empty: none
 };
 
 /// The heart of `redlock run`: performs for the loop (driver/driver.h) everything that concerns the
@@ -42,8 +28,7 @@ struct Job {
 ///
 /// Until redlock holds the lock this is one process. Then it forks: the child goes on with the
 /// loop, as the worker, and starts the job; the parent becomes the supervisor (run/supervision.h).
-/// If the job does not start after all, the child ends, leaves nothing, and the parent goes
-/// on with the loop.
+/// If the job does not start after all, the child ends, and the parent goes on with the loop.
 ///
 /// If the system refuses something, no lock stays and no job runs without a lock:
 ///   before the fork         the parent releases what it may hold (driver/driver.h)
@@ -54,8 +39,8 @@ struct Job {
 ///   in the supervisor       it goes on as well as it can (run/supervisor.h)
 class Runner : private driver::Host {
  public:
-  Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-         diag::Reporter& reporter, const config::Settings& settings, driver::ChosenStatus chosen);
+  Runner(const lock::Plan& plan, Job job, const config::Settings& settings,
+         redis::ServerSet& servers, os::Stderr& out, diag::Reporter& reporter);
 
   /// Returns when the job has ended and the lock is released, or when the attempt has failed.
   /// Gives the way in which redlock ends; returns in the parent only.
@@ -78,6 +63,7 @@ class Runner : private driver::Host {
   [[nodiscard]] bool tolerates_refusals() const override { return job_pid_ > 0; }
 
   void report(const lock::Report& report);
+  [[nodiscard]] Exit end() const;
   [[noreturn]] void leave();
   Exit watch_job();
   void give_back() noexcept;
@@ -95,14 +81,13 @@ class Runner : private driver::Host {
   [[noreturn]] void leave_without_job() noexcept;
   [[noreturn]] void abandon_start(const char* why) noexcept;
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
-  lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
-                          const char* fate);
+  void supervise(const lock::Spawn& order, Supervisor::Worker worker, pid_t job);
   void give_up_worker(pid_t worker) noexcept;
   [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
 
   lock::Plan plan_;
   Job job_;
-  driver::ChosenStatus chosen_;
+  const config::Settings& settings_;
   os::SignalSource signals_;  // first: from here on no signal ends us while we hold a lock
   os::ProcessTree tree_;
   redis::ServerSet& servers_;
@@ -123,8 +108,7 @@ class Runner : private driver::Host {
   std::optional<Supervisor> supervisor_;  ///< in the parent, once the job runs: this process
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
-  int job_status_ = 0;  ///< the job's, once it has ended
-  int job_signal_ = 0;  ///< the signal that ended the job; 0: none
+  Exit job_end_ = ExitStatus::ok;  ///< the job's, once it has ended
   /// Somebody has killed the job's main process: the session learns of it at this moment.
   lock::Instant report_end_at_ = lock::kNever;
 

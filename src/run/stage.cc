@@ -17,16 +17,13 @@
 #include "error.h"
 #include "lock/stages.h"
 #include "lock/value.h"
-#include "os/fd.h"
-#include "os/process.h"
 #include "os/service_manager.h"
 
 namespace redlock::run {
 
 namespace {
 
-/// "NUMBER LIMIT START": the stage, the end of -w in ns of CLOCK_BOOTTIME, and the descriptor of
-/// start_ (0: none).
+/// "NUMBER LIMIT START": the stage, limit_ in ns of CLOCK_BOOTTIME, the descriptor of start_ or 0.
 constexpr const char* kVariable = "REDLOCK_STAGE";
 
 constexpr std::size_t kMostShown = 200;  // bytes of a name
@@ -45,7 +42,7 @@ bool read(std::string_view& text, std::int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || number < 0) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  text.remove_prefix(std::min<std::size_t>(text.starts_with(' ') ? 1 : 0, text.size()));
+  if (text.starts_with(' ')) text.remove_prefix(1);
   return true;
 }
 
@@ -64,8 +61,7 @@ std::string_view next_entry(std::string_view& entries) {
   return entry;
 }
 
-/// Throws Error (64) if an outer run holds one of the locks, and another one comes before it in the
-/// order.
+/// Throws Error (64) if an outer run holds one of the locks, and another comes before it.
 void check_order(const std::vector<std::string>& names, const config::Settings& settings,
                  std::string_view held) {
   std::vector<bool> ours;
@@ -181,8 +177,7 @@ void Stage::note_start(lock::Instant start) const {
   [[maybe_unused]] const ssize_t written = ::pwrite(start_.get(), &time, sizeof time, 0);
 }
 
-/// What an earlier stage ran ends a little later than the command: when the next lock is given
-/// back.
+/// What an earlier stage ran ends later than the command: when the next lock is released.
 std::optional<Stage::Job> Stage::run_of_command(Job job, lock::Instant start) const {
   if (is_last()) return job;
   std::int64_t time = 0;
@@ -194,14 +189,14 @@ std::optional<Stage::Job> Stage::run_of_command(Job job, lock::Instant start) co
 }
 
 /// The variables of the lock that the user named first come from its stage, whichever that is. The
-/// command of --on-lost may run before that stage does, and then gets those of our lock.
+/// command of --on-lost may run in a stage before that, and then gets those of our lock.
 Stage::Variables Stage::variables(Reader reader, const std::string& token,
                                   std::uint64_t fence) const {
   const bool hook = reader == Reader::lost_hook;
   Variables variables{{kVariable, config::kPipesVariable, "REDLOCK_FENCES"}, {}};
   // The last stage tells the service manager that all locks are held.
   if (is_last() || hook) variables.dropped.emplace_back(os::ServiceManager::kVariable);
-  const bool ours = name() == request_.name || (hook && !knows_first_named());
+  const bool ours = name() == request_.name || (hook && name() < request_.name);
   if (ours) {
     for (const char* each : {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT"}) {
       variables.dropped.emplace_back(each);

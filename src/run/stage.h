@@ -17,18 +17,13 @@
 
 #include "cli/command_line.h"
 #include "driver/setup.h"
-#include "lock/acquisition.h"
-#include "lock/time.h"
 #include "os/process.h"
-#include "os/fd.h"
-#include "os/signals.h"
 #include "run/metrics.h"
 
 namespace redlock::run {
 
 /// Throws Error (64) if the environment has what a stage tells the next one, but our parent is not
-/// a redlock: these variables name descriptors to read and write, and locks that we need not take.
-/// To be called before anything reads them.
+/// a redlock. To be called before anything reads these variables: they name descriptors to read.
 void require_stage_before();
 
 /// One of the redlocks of a run: the one that takes the lock `name()`.
@@ -49,8 +44,7 @@ class Stage {
 
   /// What this stage runs: the user's command, or the next stage.
   [[nodiscard]] std::vector<std::string> argv() const;
-  /// Starts it. Only the next stage, and nothing else that this process starts, inherits what the
-  /// stages share.
+  /// Starts it. Only the next stage inherits what the stages share.
   [[nodiscard]] os::Spawned spawn(const std::vector<std::string>& environment,
                                   const os::SignalSource& signals, os::Placement placement) const;
 
@@ -74,10 +68,6 @@ class Stage {
  private:
   void keep_pipes();
   void inherit_pipes();
-  /// Ours, or that of a stage before, which has put its variables into our environment.
-  [[nodiscard]] bool knows_first_named() const {
-    return request_.name <= name();  // in_order() sorts them
-  }
 
   const cli::Run& request_;
   std::vector<std::string> names_;  ///< in the order in which redlock takes them
@@ -90,19 +80,18 @@ class Stage {
   std::string pipes_variable_;  ///< config::kPipesVariable
 };
 
-// REDLOCK_HELD: the locks that our ancestors hold. A redlock inside their jobs joins such a lock
-// instead of waiting for itself. One entry per lock, separated by blanks:
+// REDLOCK_HELD: the locks that our ancestors hold, for a redlock inside their jobs to join. One
+// entry per lock, separated by blanks:
 //
 //   TOKEN:FENCE:FINGERPRINT:KEY
 //
-// FINGERPRINT is that of the set of servers, KEY is in hexadecimal digits. The variable is no
-// setting, and redlock does not trust it: it asks the servers whether the lock has that token.
+// FINGERPRINT is that of the set of servers, KEY is in hexadecimal digits. redlock does not trust
+// it: it asks the servers whether the lock has that token.
 
 /// The last entry of that lock in a REDLOCK_HELD. Skips malformed entries.
 std::optional<lock::Inherited> find_held(std::string_view environment, const driver::LockId& id);
 
-/// REDLOCK_HELD with one more entry: replaces an older one of the same lock, keeps those of other
-/// locks.
+/// REDLOCK_HELD with one more entry, instead of an older one of the same lock.
 std::string add_held(std::string_view environment, const driver::LockId& id,
                      const lock::Inherited& held);
 

@@ -12,10 +12,15 @@
 #include <utility>
 
 #include "os/clock.h"
-#include "os/fd.h"
 #include "os/process_table.h"
 
 namespace redlock::run {
+
+void Supervision::note_job_end(Exit end) {
+  job_ended.store(os::boot_now().time_since_epoch().count());
+  job_signal.store(end.signal);
+  job_status.store(end.status);
+}
 
 Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision)
     : supervisor_(std::move(pidfd)),
@@ -36,8 +41,7 @@ bool Worker::supervisor_is_gone() {
 
 bool Worker::tell(WorkerMessage::Kind kind, int value) const {
   const WorkerMessage message{kind, value};
-  // If the pipe is full, its reader is stopped, and will see the end of the job without this
-  // message.
+  // If the pipe is full, its reader is stopped, and will see the end of the job without it.
   return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
 }
 
@@ -47,12 +51,6 @@ void Worker::publish(const lock::WorkerState& state) {
   // The release goes out first. continue_supervisor() follows it, and wakes the supervisor, too.
   const bool releasing = state.phase == lock::WorkerState::Phase::releasing;
   if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
-}
-
-void Worker::job_ended(Exit end) {
-  supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
-  supervision_.job_signal.store(end.signal);
-  supervision_.job_status.store(end.status);
 }
 
 void Worker::continue_supervisor() const {

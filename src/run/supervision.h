@@ -19,12 +19,9 @@
 #include <cstdint>
 
 #include "exit_status.h"
-#include "lock/time.h"
 #include "lock/watch.h"
-#include "os/fd.h"
 #include "os/loop.h"
 #include "os/process.h"
-#include "os/signals.h"
 
 namespace redlock::run {
 
@@ -36,14 +33,13 @@ inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 struct Supervision {
   static constexpr int kNone = -1;
 
-  /// By both: who sets this first decides: the worker, that it starts the job, or its parent, that
-  /// it is too late for that. So no job that has begun is taken for one that has not, and started
-  /// again.
+  /// By both: who sets this first decides, the worker that it starts the job, or its parent that it
+  /// is too late. So no job that has begun is taken for one that has not, and started again.
   std::atomic<bool> start_decided{false};
-  /// By the supervisor: it has got a signal that ends the job, from the stage before or from
-  /// somebody else.
+  /// By the supervisor: it has got a signal that ends the job.
   std::atomic<bool> told_to_end{false};
-  std::atomic<int> job_status{kNone};  ///< of the job's main process, once the worker has reaped it
+  std::atomic<bool> stopped_job{false};  ///< the worker has stopped the job, now or earlier
+  std::atomic<int> job_status{kNone};  ///< of the job's main process, once somebody has reaped it
   std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
   std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock
   std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
@@ -53,6 +49,10 @@ struct Supervision {
   std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
 
+  /// The process that reaps the job's main process, be it the worker or, if that is dead, the
+  /// supervisor, says how it ended.
+  void note_job_end(Exit end);
+
   /// A reader may find values of two different moments. That is harmless: both were true when
   /// written, and a later act_by comes with a later valid_until.
   void publish(const lock::WorkerState& state) {
@@ -60,10 +60,8 @@ struct Supervision {
     act_by_.store(state.act_by.time_since_epoch().count());
     head_start_.store(state.head_start.count());
     phase_.store(state.phase);
-    if (state.phase == lock::WorkerState::Phase::stopping) stopped_job_.store(true);
+    if (state.phase == lock::WorkerState::Phase::stopping) stopped_job.store(true);
   }
-  /// The worker has stopped the job, now or earlier.
-  [[nodiscard]] bool stopped_job() const { return stopped_job_.load(); }
   [[nodiscard]] lock::WorkerState worker_state() const {
     return {.phase = phase_.load(),
             .act_by = lock::Instant(lock::Duration(act_by_.load())),
@@ -73,7 +71,6 @@ struct Supervision {
 
  private:
   std::atomic<lock::WorkerState::Phase> phase_{lock::WorkerState::Phase::running};
-  std::atomic<bool> stopped_job_{false};
   std::atomic<std::int64_t> act_by_{0};
   std::atomic<std::int64_t> valid_until_{0};
   std::atomic<std::int64_t> head_start_{0};
@@ -88,7 +85,7 @@ struct WorkerMessage {
     not_started,  ///< the system refused something, and the worker has printed what
     job_failed,   ///< value: errno of exec
     no_process,   ///< value: errno of vfork
-    job_stop,     ///< value: the signal that stopped the job; 0: it was continued
+    job_stop,     ///< value: the wait status of a job that was stopped or continued
     act_sooner,   ///< the state has an earlier act_by than before
   };
   Kind kind;
@@ -108,12 +105,9 @@ class Worker {
 
   /// False: the supervisor is dead.
   bool tell(WorkerMessage::Kind kind, int value = 0) const;
-  /// Publishes the state. If the supervisor would sleep too long by the state before, this wakes
-  /// it; while the lock is being released, the next continue_supervisor() does.
+  /// Publishes the state, and wakes the supervisor if it would sleep too long by the state before.
   void publish(const lock::WorkerState& state);
 
-  /// The worker has reaped the job's main process, which ended like this.
-  void job_ended(Exit end);
   /// Continues the supervisor if it was stopped, so that it sees the job's new state.
   void continue_supervisor() const;
 
@@ -129,8 +123,7 @@ class Worker {
   lock::Instant act_by_{};  ///< as last published
 };
 
-/// What a worker needs from the system to start a job. Redlock takes it before it asks for the
-/// lock: if the system refuses it, there is no lock yet to release.
+/// What a worker needs from the system to start a job, taken before redlock asks for the lock.
 struct Reserve {
   Reserve();  ///< throws Error (71)
 

@@ -16,45 +16,45 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/driver.h"
-#include "os/stderr.h"
 
 namespace redlock::run {
 
 namespace {
 
-/// Whoever sends a signal to all processes of a service sends it to one after the other, timeout(1)
-/// first to its child and then to the group. So we wait this long before we decide whether the job
-/// has it.
+/// Whoever signals all processes of a service signals one after the other, timeout(1) first its
+/// child and then the group. So we wait this long before we decide whether the job has the signal.
 constexpr std::chrono::milliseconds kHold(50);
 
 }  // namespace
 
-Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing, Supervision& supervision,
-                       JobControl& job_control, os::SignalSource& signals, os::ProcessTree& tree,
-                       os::Stderr& out, os::Loop& loop, LostHook hook)
+Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
+                       Supervision& supervision, JobControl& job_control,
+                       os::SignalSource& signals, os::ProcessTree& tree, os::Stderr& out,
+                       os::Loop& loop, LostHook hook)
     : worker_(std::move(worker)),
-      job_(std::move(job)),
+      job_(job),
+      lock_(diag::lock_name(lock)),
+      plan_(plan),
       supervision_(supervision),
       job_control_(job_control),
       signals_(signals),
       tree_(tree),
       out_(out),
       hook_(std::move(hook)),
-      killer_(tree, out, job_.lock),
+      killer_(tree, out, lock),
       loop_(loop),
-      watch_(timing),
+      watch_(plan.timing),
       witness_(supervision.heard_by_witness, job_control.own_group()
                                                  ? os::SignalWitness::Group::own
                                                  : os::SignalWitness::Group::ours) {
   held_.reserve(64);  // without memory for it, a signal would be lost
   if (witness_.pid() > 0) tree_.exclude(witness_.pid());
   tree_.spare(worker_.pid);
-  tree_.lead(job_.pid, job_control_.own_group());
+  tree_.lead(job_, job_control_.own_group());
   out_.keep_lines_for_file();  // nothing delays a KILL
 }
 
-/// No other process can look after the job as we can: if the system refuses something, we try
-/// again.
+/// No other process can look after the job: if the system refuses something, we try again.
 Exit Supervisor::watch() {
   while (true) {
     try {
@@ -79,20 +79,9 @@ void Supervisor::bear(const char* why) {
   ::nanosleep(&pause, nullptr);
   if (std::exchange(bore_, true)) return;
   try {
-    out_.line(
-        fmt::format("redlock: warning: {}: {}, trying again", diag::lock_name(job_.lock), why));
+    out_.line(fmt::format("redlock: warning: {}: {}, trying again", lock_, why));
   } catch (const std::exception&) {
     os::last_words("redlock: warning: out of memory, trying again\n");
-  }
-}
-
-/// If the system refuses the wait, every descriptor counts as ready.
-void Supervisor::wait(std::span<os::Interest> interests, lock::Instant deadline) {
-  try {
-    loop_.wait(interests, deadline);
-  } catch (const std::exception& error) {
-    bear(driver::reason_of(error));
-    for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
   }
 }
 
@@ -109,8 +98,14 @@ void Supervisor::turn() {
   // When no process of the job is left, only the worker's death is still to come.
   const bool finished = watch_.alone() && !job_left();
   const lock::Instant due = held_.empty() ? lock::kNever : held_.front().came + kHold;
-  wait(interests,
-       finished ? lock::kNever : std::min(due, watch_.deadline(supervision_.worker_state())));
+  const lock::Instant deadline =
+      finished ? lock::kNever : std::min(due, watch_.deadline(supervision_.worker_state()));
+  try {
+    loop_.wait(interests, deadline);
+  } catch (const std::exception& error) {
+    bear(driver::reason_of(error));
+    for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
+  }
 
   if (const int group = supervision_.hook_group.load(); group != Supervision::kNone) {
     tree_.exclude_group(group);
@@ -146,11 +141,10 @@ void Supervisor::carry_out(lock::Watch::Act act) {
       ::kill(worker_.pid, SIGKILL);
       return;
     case lock::Watch::Act::stop_job:
-      killer_.signal_and_continue(job_.stop_signal);
+      tree_.signal(plan_.stop_signal, SIGCONT);
       return;
     case lock::Watch::Act::kill_job:
-      watch_.killed(killer_.signal(SIGKILL));
-      return;
+      return watch_.killed(killer_.kill());
     case lock::Watch::Act::measure:
       return watch_.set_head_start(killer_.cost());
   }
@@ -167,8 +161,8 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
     out_.line(
         fmt::format("redlock: {}: the process that {} (pid {}) {}; stopping the job before the "
                     "lock expires",
-                    diag::lock_name(job_.lock), killed ? "renews the lock" : "renewed the lock",
-                    worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
+                    lock_, killed ? "renews the lock" : "renewed the lock", worker_.pid,
+                    killed ? "is stopped or stuck, killed" : "was killed"));
   }
   const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
   if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
@@ -180,7 +174,7 @@ void Supervisor::reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
-      if (pid == job_.pid) job_control_.note_status(status);
+      if (pid == job_) job_control_.note(status);
       continue;
     }
     hook_.reaped(pid);
@@ -189,10 +183,9 @@ void Supervisor::reap() {
     if (pid == worker_.pid) {
       worker_gone_ = true;
       tree_.spared_reaped();
-    } else if (pid == job_.pid) {
+    } else if (pid == job_) {
       tree_.leader_reaped();
-      job_end_ = Exit::of_process(status);
-      job_ended_ = os::boot_now();
+      supervision_.note_job_end(Exit::of_process(status));
     }
   }
 }
@@ -204,23 +197,22 @@ bool Supervisor::job_left() const {
     // A worker that is stopped fetches no status. Once it is dead, we do.
     if (!tree_.leader_ended()) return true;
   } else if (job_status() == Supervision::kNone) {
-    // Once the worker is dead, the job is our child until we fetch its status. If it is not our
-    // child, somebody killed the worker after it had fetched the status and before it stored it.
+    // Now the job is our child until we fetch its status. If it is not, somebody killed the worker
+    // between fetching the status and storing it.
     siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    return ::waitid(P_PID, static_cast<id_t>(job_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
-  return (stopped_job() || job_.wait_all || killed_together()) && !tree_.empty();
+  return (stopped_job() || plan_.wait_all || killed_together()) && !tree_.empty();
 }
 
-/// Somebody killed the worker and the job's main process: no main process left its descendants on
-/// purpose, and nobody will renew the lock for them.
+/// Somebody killed the worker and the job's main process: that did not leave its descendants behind
+/// on purpose, and nobody will renew the lock for them.
 bool Supervisor::killed_together() const {
   if (!worker_gone_ || supervision_.exit_status.load() != Supervision::kNone) return false;
-  return (job_end_ ? job_end_->signal : supervision_.job_signal.load()) == SIGKILL;
+  return supervision_.job_signal.load() == SIGKILL;
 }
 
 lock::Instant Supervisor::job_ended() const {
-  if (job_end_) return job_ended_;
   if (job_status() == Supervision::kNone) return os::boot_now();
   return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
@@ -244,8 +236,8 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now
   if (!again) held_.push_back({signal, now});
 }
 
-/// The job's main process may end by a signal that its whole group got, before we have read ours.
-/// Its descendants outside the group get that signal all the same, without a further wait.
+/// If the job's main process has ended, maybe by this signal to its whole group, its descendants
+/// outside the group get it without a further wait.
 void Supervisor::pass_on(lock::Instant now) {
   const bool ended = job_status() != Supervision::kNone || tree_.leader_ended();
   while (!held_.empty() && (ended || now >= held_.front().came + kHold)) {
@@ -291,8 +283,7 @@ void Supervisor::take_messages() {
 }
 
 /// Once we are continued, the worker may be dead and the lease over: we pass the SIGCONT on in the
-/// next turn, after a look at the deadline. Without a worker only we watch the deadline, and so we
-/// wake up for it.
+/// next turn, after a look at the deadline. Without a worker we wake up for the deadline ourselves.
 void Supervisor::follow_job() {
   const bool alone = worker_gone_ && job_left();
   if (job_control_.stop_self(alone ? watch_.deadline(supervision_.worker_state()) : lock::kNever)) {
@@ -306,7 +297,7 @@ void Supervisor::follow_job() {
 /// The end without a worker: nobody has released the lock.
 Exit Supervisor::end_alone() {
   if (stopped_job() || job_status() == Supervision::kNone) {
-    lost_ = true;
+    supervision_.lost.store(true);
     return ExitStatus::lost;
   }
   const lock::Duration left =
@@ -314,8 +305,8 @@ Exit Supervisor::end_alone() {
   out_.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(pid {}) was killed; it stays locked for about {}",
-                  diag::lock_name(job_.lock), worker_.pid, diag::for_people(left)));
-  return job_end_.value_or(Exit{supervision_.job_status.load(), supervision_.job_signal.load()});
+                  lock_, worker_.pid, diag::for_people(left)));
+  return {job_status(), supervision_.job_signal.load()};
 }
 
 }  // namespace redlock::run

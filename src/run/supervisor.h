@@ -3,24 +3,14 @@
 
 #include <sys/types.h>
 
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "exit_status.h"
-#include "lock/timing.h"
-#include "lock/watch.h"
+#include "lock/plan.h"
 #include "os/clock.h"
-#include "os/fd.h"
-#include "os/loop.h"
-#include "os/process_tree.h"
-#include "os/signals.h"
-#include "os/stderr.h"
 #include "run/job_control.h"
 #include "run/job_killer.h"
 #include "run/lost_hook.h"
-#include "run/supervision.h"
 
 namespace redlock::run {
 
@@ -28,20 +18,15 @@ namespace redlock::run {
 /// a job that is stopped (run/job_control.h), and stops the job if the worker fails to do so.
 class Supervisor {
  public:
-  struct Job {
-    pid_t pid;
-    bool wait_all;  ///< descendants count as the job
-    int stop_signal;
-    std::string lock;  ///< its name in messages
-  };
   struct Worker {
     pid_t pid;
     os::Fd messages;  ///< non-blocking
   };
 
-  Supervisor(Worker worker, Job job, const lock::Timing& timing, Supervision& supervision,
-             JobControl& job_control, os::SignalSource& signals, os::ProcessTree& tree,
-             os::Stderr& out, os::Loop& loop, LostHook hook);
+  /// `job`: its main process. `lock`: the name.
+  Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
+             Supervision& supervision, JobControl& job_control, os::SignalSource& signals,
+             os::ProcessTree& tree, os::Stderr& out, os::Loop& loop, LostHook hook);
 
   /// Returns when the worker is done, or when the job has ended and the worker is dead. Gives the
   /// way in which redlock ends.
@@ -50,11 +35,10 @@ class Supervisor {
   /// Valid once watch() has returned: when a process of ours reaped the job's main process (now, if
   /// none did); and whether the lock was lost, in which case the exit status is redlock's own.
   [[nodiscard]] lock::Instant job_ended() const;
-  [[nodiscard]] bool lost() const { return lost_ || supervision_.lost.load(); }
+  [[nodiscard]] bool lost() const { return supervision_.lost.load(); }
 
  private:
   void turn();
-  void wait(std::span<os::Interest> interests, lock::Instant deadline);
   void bear(const char* why);
   void act(lock::Instant now);
   void carry_out(lock::Watch::Act act);
@@ -65,8 +49,7 @@ class Supervisor {
   void pass_on(const os::ReceivedSignal& signal, lock::Instant since);
   void take_messages();
   void follow_job();
-  /// The worker may have come to itself together with us, and be about to kill a job whose lease is
-  /// over.
+  /// The worker may have been continued with us, and be about to kill a job whose lease is over.
   [[nodiscard]] bool may_continue() const {
     return watch_.may_continue(supervision_.worker_state(), os::boot_now());
   }
@@ -75,19 +58,19 @@ class Supervisor {
   }
   /// This process or the worker has stopped the job.
   [[nodiscard]] bool stopped_job() const {
-    return watch_.stopped_job() || supervision_.stopped_job();
+    return watch_.stopped_job() || supervision_.stopped_job.load();
   }
   Exit end_alone();
   [[nodiscard]] bool job_left() const;
   [[nodiscard]] bool killed_together() const;
   [[nodiscard]] bool done() const;
   /// Supervision::kNone: not known.
-  [[nodiscard]] int job_status() const {
-    return job_end_ ? job_end_->status : supervision_.job_status.load();
-  }
+  [[nodiscard]] int job_status() const { return supervision_.job_status.load(); }
 
   Worker worker_;
-  Job job_;
+  pid_t job_;
+  std::string lock_;  ///< as sentences name it
+  const lock::Plan& plan_;
   Supervision& supervision_;
   JobControl& job_control_;
   os::SignalSource& signals_;
@@ -104,11 +87,8 @@ class Supervisor {
   };
   std::vector<Held> held_;  ///< signals that are not passed on yet, in the order in which they came
   bool worker_gone_ = false;
-  bool reported_ = false;        ///< that the worker fails
-  bool bore_ = false;            ///< a refusal by the system, and printed a warning
-  std::optional<Exit> job_end_;  ///< of the job, if this process reaped it
-  lock::Instant job_ended_{};    ///< and when it did so
-  bool lost_ = false;            ///< the lock, and the worker died before it could report it
+  bool reported_ = false;  ///< that the worker fails
+  bool bore_ = false;      ///< a refusal by the system, and printed a warning
 };
 
 }  // namespace redlock::run

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <variant>
 
 #include "diag/duration.h"
@@ -179,23 +178,18 @@ std::string describe(const lock::Done& done) {
 
 std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& complaints,
                                       std::string_view notice) {
-  std::optional<std::string> by;
-  const bool gone = std::ranges::any_of(complaints, [](const lock::Complaint& complaint) {
-    return std::holds_alternative<lock::Missing>(complaint.answer) ||
-           std::holds_alternative<lock::NotMine>(complaint.answer);
-  });
-  const auto noticed = records::revocation_in_notice(notice);
-  if (gone && noticed) by = " by " + process(*noticed);
+  bool gone = false;
+  bool revoked = false;
   for (const lock::Complaint& complaint : complaints) {
     const auto* not_mine = std::get_if<lock::NotMine>(&complaint.answer);
+    gone = gone || not_mine != nullptr || std::holds_alternative<lock::Missing>(complaint.answer);
     if (not_mine == nullptr) continue;
-    if (const auto by_whom = records::read_revocation(not_mine->blocker)) {
-      return " by " + process(*by_whom);
-    }
-    const bool revoked = lock::read_value(not_mine->blocker).kind == Kind::revoked;
-    if (revoked && !by) by = "";
+    if (const auto by = records::read_revocation(not_mine->blocker)) return " by " + process(*by);
+    revoked = revoked || lock::read_value(not_mine->blocker).kind == Kind::revoked;
   }
-  return by;
+  const auto noticed = records::revocation_in_notice(notice);
+  if (gone && noticed) return " by " + process(*noticed);
+  return revoked ? std::optional<std::string>("") : std::nullopt;
 }
 
 }  // namespace redlock::diag

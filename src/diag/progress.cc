@@ -93,10 +93,10 @@ std::string ordinal(std::size_t number) {
 
 /// Empty if the place is unknown, or too few servers answer.
 std::string place_text(const WaitFacts& facts, std::string_view before) {
-  if (!facts.place || facts.state.lacks_quorum) return {};
-  const auto& at = *facts.place;
-  if (at.length == 1) return std::string(before) + "next";
-  return fmt::format("{}{} of {}", before, ordinal(at.place), at.length);
+  const lock::Waiting& state = facts.state;
+  if (state.place == 0 || state.lacks_quorum) return {};
+  if (state.length == 1) return std::string(before) + "next";
+  return fmt::format("{}{} of {}", before, ordinal(state.place), state.length);
 }
 
 std::string time_text(const WaitFacts& facts) {

@@ -17,14 +17,9 @@
 namespace redlock::diag {
 
 struct WaitFacts {
-  struct Place {
-    std::size_t place;  ///< in the queue, from 1
-    std::size_t length;
-  };
   std::string lock;  ///< its name
   lock::Waiting state;
   lock::Duration refusal_age{};  ///< since the servers named Waiting::refusal
-  std::optional<Place> place;
   std::optional<Usual> usual = {};  ///< how long the holder may take
   lock::Duration waited{};
   std::optional<lock::Duration> limit;    ///< of the wait

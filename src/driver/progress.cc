@@ -169,13 +169,11 @@ diag::WaitFacts Progress::facts(const lock::Waiting& state, lock::Instant now) c
   diag::WaitFacts facts{.lock = lock_,
                         .state = state,
                         .refusal_age = now - state.refused_at,
-                        .place = {},
                         .usual = {},
                         .waited = now - began_,
                         .limit = limit_,
                         .unix_time = os::unix_now()};
   if (usual_) facts.usual = usual_->usual();
-  if (state.place > 0) facts.place = {.place = state.place, .length = state.length};
   return facts;
 }
 

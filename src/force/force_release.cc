@@ -5,7 +5,6 @@
 #include "force/force_release.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,10 +66,7 @@ bool confirmed(std::string_view question) {
 
 /// `pattern`: a name that no lock has, and that looks like a pattern.
 [[noreturn]] void refuse_pattern(const std::string& pattern, look::Query& query) {
-  std::vector<std::string> names = query.names(look::Query::Which::held);
-  std::erase_if(names, [&pattern](const std::string& name) {
-    return ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0;
-  });
+  std::vector<std::string> names = query.names(look::Query::Which::held, pattern);
   std::ranges::transform(names, names.begin(), config::quote);
   throw Error(ExitStatus::usage,
               fmt::format("release takes the exact name of one lock, and {} looks like a pattern; {}",

@@ -14,7 +14,7 @@
 #include "lock/judgement.h"
 #include "look/observed.h"
 #include "records/holder.h"
-#include "redis/requests/answer.h"
+#include "redis/ask/questions.h"
 
 namespace redlock::force {
 
@@ -38,11 +38,11 @@ class Takeover {
   void remove();
 
   /// The result of the last of these calls.
-  [[nodiscard]] lock::Tally tally() const;
+  [[nodiscard]] lock::Tally tally() const { return lock::count(answers_, lock_.seen); }
   /// The number of servers that had no key, and that the last call did not ask.
   [[nodiscard]] std::size_t free() const;
   /// The number of servers on which the holder was subscribed when its lock was revoked.
-  [[nodiscard]] std::size_t notified() const;
+  [[nodiscard]] std::size_t notified() const { return notified_; }
   /// The servers that did not answer the last call, as "SERVER: why; SERVER: why", safe to print.
   [[nodiscard]] std::string troubles() const;
   /// The servers that gave no answer, also when we looked: they may keep what they have.
@@ -57,11 +57,11 @@ class Takeover {
   const config::Settings& settings_;
   const look::Observed& lock_;
   driver::Interview interview_;
-  std::vector<std::size_t> targets_;  ///< servers that show the lock
+  std::vector<std::size_t> targets_;  ///< servers that show the lock, or a key that was left over
   std::vector<std::size_t> free_;     ///< servers that show no key
   std::vector<std::string> readers_;  ///< of a shared lock: their tokens, on any server
   std::vector<std::optional<lock::Answer>> answers_;  ///< to the last call, by server
-  std::vector<redis::Taken> revoked_;                 ///< by server, what else revoke() was told
+  std::size_t notified_ = 0;
 };
 
 }  // namespace redlock::force

@@ -7,6 +7,7 @@
 
 #include "lock/value.h"
 #include "os/clock.h"
+#include "redis/ask/revoking.h"
 #include "redis/requests/request.h"
 
 namespace redlock::force {
@@ -17,34 +18,6 @@ const lock::Sighting& sighting_of(const look::Observed& lock, std::size_t server
   return std::get<lock::Sighting>(lock.seen[server]);
 }
 
-/// The servers that show a key, or those that show none.
-std::vector<std::size_t> find_servers(const look::Observed& lock, bool with_key) {
-  std::vector<std::size_t> found;
-  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
-    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
-    if (sighting == nullptr) continue;
-    if ((lock::state_of(*sighting) != lock::State::free) == with_key) found.push_back(server);
-  }
-  return found;
-}
-
-/// Of a free lock, the servers with a key that was left over.
-std::vector<std::size_t> find_targets(const look::Observed& lock) {
-  if (lock.judgement.state == lock::State::free) return look::left_overs(lock);
-  if (!lock.judgement.agreeing.empty()) return lock.judgement.agreeing;
-  return find_servers(lock, true);
-}
-
-std::vector<std::string> find_readers(const look::Observed& lock) {
-  std::set<std::string> tokens;
-  for (const lock::Seen& seen : lock.seen) {
-    const auto* sighting = std::get_if<lock::Sighting>(&seen);
-    if (sighting == nullptr) continue;
-    for (const lock::Reader& reader : sighting->readers) tokens.insert(reader.token);
-  }
-  return {tokens.begin(), tokens.end()};
-}
-
 /// Why there is no answer; null if there is one, or was no request.
 const lock::Unreachable* silence(const std::optional<lock::Answer>& answer) {
   return answer ? std::get_if<lock::Unreachable>(&*answer) : nullptr;
@@ -53,16 +26,21 @@ const lock::Unreachable* silence(const std::optional<lock::Answer>& answer) {
 }  // namespace
 
 Takeover::Takeover(const config::Settings& settings, const look::Observed& lock)
-    : settings_(settings),
-      lock_(lock),
-      interview_(settings),
-      targets_(find_targets(lock)),
-      free_(find_servers(lock, false)),
-      readers_(find_readers(lock)),
-      answers_(lock.seen.size()),
-      revoked_(lock.seen.size()) {
+    : settings_(settings), lock_(lock), interview_(settings), answers_(lock.seen.size()) {
+  std::set<std::string> readers;
   for (std::size_t server = 0; server < lock.seen.size(); ++server) {
     interview_.questions().go_to(server, lock.id.key);
+    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+    if (sighting == nullptr) continue;
+    const bool free = lock::state_of(*sighting) == lock::State::free;
+    (free ? free_ : targets_).push_back(server);
+    for (const lock::Reader& reader : sighting->readers) readers.insert(reader.token);
+  }
+  readers_.assign(readers.begin(), readers.end());
+  if (lock.judgement.state == lock::State::free) {
+    targets_ = look::left_overs(lock);
+  } else if (!lock.judgement.agreeing.empty()) {
+    targets_ = lock.judgement.agreeing;
   }
 }
 
@@ -73,12 +51,6 @@ void Takeover::revoke(const records::Holder& by) {
     const std::string token = token_on(server);
     return redis::encode_revoke(lock_.id.key, token, records::revoked_value(token, by));
   });
-  // Some may have entered since we looked.
-  for (const redis::Taken& taken : revoked_) {
-    for (const std::string& reader : taken.readers) {
-      if (std::ranges::find(readers_, reader) == readers_.end()) readers_.push_back(reader);
-    }
-  }
 }
 
 void Takeover::remove() {
@@ -137,9 +109,13 @@ void Takeover::carry_out(const std::vector<std::size_t>& servers, const Request&
         answers_[server] = *silence;
         return;
       }
-      redis::Taken taken = redis::read_taken(answer.reply());
+      const redis::Taken taken = redis::read_taken(answer.reply());
       answers_[server] = taken.answer;
-      if (taken.notified) revoked_[server] = std::move(taken);
+      if (taken.notified.value_or(0) > 0) ++notified_;
+      // Some readers may have entered since we looked.
+      for (const std::string& reader : taken.readers) {
+        if (std::ranges::find(readers_, reader) == readers_.end()) readers_.push_back(reader);
+      }
     });
   };
   std::ranges::for_each(servers, ask_for_it);
@@ -151,18 +127,9 @@ void Takeover::carry_out(const std::vector<std::size_t>& servers, const Request&
   interview_.finish();
 }
 
-lock::Tally Takeover::tally() const {
-  return lock::count(answers_, lock_.seen);
-}
-
 std::size_t Takeover::free() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       free_, [this](std::size_t server) { return !answers_[server].has_value(); }));
-}
-
-std::size_t Takeover::notified() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      revoked_, [](const redis::Taken& taken) { return taken.notified.value_or(0) > 0; }));
 }
 
 std::string Takeover::troubles() const {

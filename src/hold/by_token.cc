@@ -73,11 +73,6 @@ std::string read_token(const std::string& token) {
   return text;
 }
 
-const lock::Reader* find_reader(const lock::Sighting& sighting, std::string_view token) {
-  const auto found = std::ranges::find(sighting.readers, token, &lock::Reader::token);
-  return found == sighting.readers.end() ? nullptr : &*found;
-}
-
 /// Looks for the token on all servers. Throws Error (71, 78).
 Possession look_up(const config::Settings& settings, const std::string& lock_name,
                    std::string token) {
@@ -95,12 +90,12 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
     const auto* sighting = std::get_if<lock::Sighting>(&seen);
     if (sighting == nullptr || sighting->kind != lock::Sighting::Kind::value) continue;
     const lock::Value value = lock::read_value(sighting->value);
-    const lock::Reader* reader = find_reader(*sighting, possession.token);
-    if (value.token != possession.token && reader == nullptr) continue;
+    const auto& readers = sighting->readers;
+    const auto reader = std::ranges::find(readers, possession.token, &lock::Reader::token);
+    const bool reads = reader != readers.end();
+    if (value.token != possession.token && !reads) continue;
     possession.left = std::max(possession.left, sighting->ttl_left.value_or(milliseconds::zero()));
-    if (possession.record.empty()) {
-      possession.record = reader != nullptr ? reader->holder : sighting->holder;
-    }
+    if (possession.record.empty()) possession.record = reads ? reader->holder : sighting->holder;
     if (value.kind == lock::Value::Kind::revoked) {
       possession.revoked = diag::describe(look::as_refusal(*sighting));
     }
@@ -189,7 +184,6 @@ class TokenCommand : private driver::Host {
                             driver_.now() + settings_.request_timeout());
   }
 
-  bool perform(const lock::Effect&, lock::Instant) override { return false; }
   bool take_signal(const lock::Signal& signal, lock::Instant) override {
     if (signal.ends_waiting) {
       interrupted_ = signal.number;
@@ -201,7 +195,10 @@ class TokenCommand : private driver::Host {
   ExitStatus tell() {
     switch (by_token_.state()) {
       case lock::ByToken::State::done:
-        if (op_ == lock::Op::leave) warn_of_left_overs();
+        if (op_ == lock::Op::leave && !settings_.quiet) {
+          driver::complain(look::may_keep(by_token_.complaints(), possession_.left,
+                                          possession_.lock.name, settings_));
+        }
         if (possession_.revoked.empty()) return ExitStatus::ok;
         return not_held(possession_.revoked);
       case lock::ByToken::State::not_ours:
@@ -228,12 +225,6 @@ class TokenCommand : private driver::Host {
     return ExitStatus::lost;
   }
 
-  void warn_of_left_overs() {
-    if (settings_.quiet) return;
-    driver::complain(
-        look::may_keep(by_token_.complaints(), possession_.left, possession_.lock.name, settings_));
-  }
-
   /// The holder of the lock now, as far as the servers show it.
   [[nodiscard]] std::string who_has_it() const {
     const look::Observed lock = look::look_at(possession_.lock.name, settings_);
@@ -257,18 +248,6 @@ class TokenCommand : private driver::Host {
   std::string error_;    ///< why the command failed
   int interrupted_ = 0;  ///< this signal ended the command; 0: none
 };
-
-std::string renewed_json(const std::string& name, Exit exit, const TokenCommand& renewal) {
-  const bool renewed = exit.status == 0;
-  const auto valid_for = std::chrono::floor<milliseconds>(renewal.valid_for());
-  return records::Json::object(
-             {{"renewed", renewed},
-              {"name", name},
-              {"status", exit.status},
-              {"valid_for_s", renewed ? look::in_seconds(valid_for) : records::Json()},
-              {"error", look::text_or_null(renewal.error())}})
-      .output();
-}
 
 }  // namespace
 
@@ -296,7 +275,15 @@ Exit renew(const cli::Renew& request) {
   TokenCommand by_token(settings, possession, lock::Op::renew);
   const Exit result = by_token.run();
   if (result.signal != 0 || !request.json) return result;
-  return driver::print(renewed_json(request.name, result, by_token), result);
+  const bool renewed = result.status == 0;
+  const auto valid_for = std::chrono::floor<milliseconds>(by_token.valid_for());
+  const auto json = records::Json::object(
+      {{"renewed", renewed},
+       {"name", request.name},
+       {"status", result.status},
+       {"valid_for_s", renewed ? look::in_seconds(valid_for) : records::Json()},
+       {"error", look::text_or_null(by_token.error())}});
+  return driver::print(json.output(), result);
 }
 
 }  // namespace redlock::hold

@@ -18,8 +18,7 @@
 // lets the lock expire.
 #pragma once
 
-#include "driver/driver.h"
-#include "lock/keeping.h"
+#include "lock/effect.h"
 #include "lock/session.h"
 #include "os/fd.h"
 #include "os/loop.h"
@@ -42,6 +41,10 @@ enum class KeeperMessage : char {
   end = 'e',      ///< to the keeper: end, and leave the lock alone
 };
 
+/// A dead keeper needs no message. A live one must get it: without a message the keeper takes us
+/// for dead, and would release a lock whose token is known. So this tries for a second.
+void send_message(const os::Fd& keeper, KeeperMessage message);
+
 /// What a keeper needs from the system before it can report that it runs.
 struct KeeperReserve {
   os::Fd ours;      ///< the parent's end of the pair of sockets
@@ -50,44 +53,14 @@ struct KeeperReserve {
   KeeperReserve();  ///< throws Error (71)
 };
 
-class Keeper : private driver::Host {
- public:
-  /// In the forked child. `session` waits for the answer to Spawn, and goes on here with `servers`.
-  /// `who` and `won` are for the lock's log.
-  Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
-         const Ward& ward, os::Fd parent, os::Loop loop, records::Holder who, const lock::Log& won);
-
-  /// Leaves the caller's session, waits for the parent's message, and keeps the lock. Ends the
-  /// process. `patience`: how long it waits for its subscriptions. If the system refuses something
-  /// after the parent's death, the keeper releases the lock.
-  [[noreturn]] void keep(lock::Duration patience);
-
- private:
-  enum class Parent { gone, says_go, says_end };
-
-  void listen(lock::Instant limit);
-  Parent await_message() noexcept;
-  bool perform(const lock::Effect&, lock::Instant) override { return false; }
-  /// The descriptor of a dead ward would always be ready.
-  [[nodiscard]] os::Interest watch() const override {
-    return {.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true};
-  }
-  bool take_signal(const lock::Signal& signal, lock::Instant now) override;
-  void look(bool woken, lock::Instant now) override;
-  void turned(lock::Instant) override {
-    if (keeping_.warns()) tell_ward();
-  }
-  void tell_ward();
-
-  redis::ServerSet& servers_;
-  const Ward& ward_;
-  os::Fd parent_;
-  records::Holder who_;
-  lock::Log won_;  ///< how redlock acquired the lock
-  lock::Keeping keeping_;
-  driver::Driver driver_;
-  bool ward_gone_ = false;
-  bool signalled_ = false;  ///< the ward has its signal, or gets none
-};
+/// In the forked child: leaves the caller's session, waits for the parent's message, keeps the
+/// lock, and ends the process. `session` waits for the answer to Spawn, and goes on here with
+/// `servers`. `who` and `won` are for the lock's log. `patience`: how long the keeper waits for its
+/// subscriptions. If the system refuses something after the parent's death, the keeper releases the
+/// lock.
+[[noreturn]] void be_keeper(lock::Session& session, redis::ServerSet& servers,
+                            os::SignalSource& signals, const Ward& ward, KeeperReserve& reserve,
+                            const records::Holder& who, const lock::Log& won,
+                            lock::Duration patience) noexcept;
 
 }  // namespace redlock::hold

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include "diag/text.h"
@@ -90,15 +91,10 @@ constexpr std::size_t kIndent = 2;
 constexpr std::size_t kLevel = 7;  ///< columns of the longest word for a level
 /// With less room beside its check, a text begins below it.
 constexpr std::size_t kLeastText = 30;
-constexpr std::string_view kSeparator = "; ";  ///< see Finding::text
+constexpr std::string_view kSeparator = "; ";  ///< see Verdict::text
 
-/// A finding's text in two: the fact, and what to do about it.
-struct Parts {
-  std::string fact;
-  std::string remedy;  ///< may be empty
-};
-
-Parts parts_of(const Finding& finding, const diag::Screen& screen) {
+/// A finding's text in two: the fact, and what to do about it, which may be empty.
+std::pair<std::string, std::string> parts_of(const Finding& finding, const diag::Screen& screen) {
   std::string text = diag::for_screen(finding.text, screen);
   const std::size_t at = finding.level == Level::ok ? text.npos : text.find(kSeparator);
   if (screen.width == diag::kNoLimit || at == text.npos) return {std::move(text), {}};
@@ -122,14 +118,14 @@ std::string lines_of(const Finding& finding, std::size_t checks, const diag::Scr
     out.append(kGap, ' ');
   }
   const std::size_t room = limited ? screen.width - left : screen.width;
-  const Parts parts = parts_of(finding, screen);
+  const auto [fact, remedy] = parts_of(finding, screen);
   // A word that is longer than the screen is not cut: it may have to be copied.
   std::size_t indent = 0;
-  for (const std::string& line : diag::wrap(parts.fact, room)) {
+  for (const std::string& line : diag::wrap(fact, room)) {
     out.append(std::exchange(indent, left), ' ').append(line).append("\n");
   }
   std::string_view mark = screen.charset == diag::Charset::utf8 ? "→ " : "> ";
-  for (const std::string& line : diag::wrap(parts.remedy, room)) {
+  for (const std::string& line : diag::wrap(remedy, room)) {
     out.append(left - kGap, ' ').append(std::exchange(mark, "  ")).append(line).append("\n");
   }
   return out;
@@ -223,10 +219,6 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
       .output();
 }
 
-void append(std::vector<Finding>& findings, std::vector<Finding> more) {
-  std::ranges::move(more, std::back_inserter(findings));
-}
-
 }  // namespace
 
 Exit check(const cli::Check& request) {
@@ -246,15 +238,16 @@ Exit check(const cli::Check& request) {
   if (self_test.interrupted > 0) return Exit::by_signal(self_test.interrupted);
 
   std::vector<Finding> findings;
+  const auto all = std::back_inserter(findings);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    append(findings, diagnose(settings.servers[server], inspectors[server].inspection(), settings,
-                              tried, twin_of(inspectors, server, settings.servers)));
+    const redis::Inspection& inspection = inspectors[server].inspection();
+    self_test.servers[server].explained = !can_vote(inspection);
+    std::ranges::move(diagnose(settings.servers[server], inspection, settings, tried,
+                               twin_of(inspectors, server, settings.servers)),
+                      all);
   }
-  append(findings, diagnose_set(settings));
-  for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    self_test.servers[server].explained = !can_vote(inspectors[server].inspection());
-  }
-  append(findings, diagnose_self_test(self_test, settings, tried));
+  std::ranges::move(diagnose_set(settings), all);
+  std::ranges::move(diagnose_self_test(self_test, settings, tried), all);
   const ExitStatus status = status_of(count(findings).worst, self_test);
   if (request.json) {
     return driver::print(as_json(findings, inspectors, settings, status), status);

@@ -32,18 +32,11 @@ struct SettingLine {
   std::string_view note{};  ///< for the table, after the origin
 };
 
-std::string_view origin_word(Origin origin) {
-  switch (origin) {
-    case Origin::flag:
-      return "flag";
-    case Origin::environment:
-      return "environment";
-    case Origin::file:
-      return "file";
-    case Origin::built_in:
-      break;
-  }
-  return "default";
+std::string_view word_for(Origin origin) {
+  return origin == Origin::flag          ? "flag"
+         : origin == Origin::environment ? "environment"
+         : origin == Origin::file        ? "file"
+                                         : "default";
 }
 
 std::string where(const Row& row, const Draft& draft) {
@@ -51,11 +44,6 @@ std::string where(const Row& row, const Draft& draft) {
   if (source.origin == Origin::built_in) return {};
   if (source.origin == Origin::file) return fmt::format("{}:{}", draft.config_file, source.line);
   return config::place(row, draft, source);
-}
-
-std::string in_one_notation(std::string_view text) {
-  const auto duration = config::parse_duration(text);
-  return duration ? config::format_duration(*duration) : std::string(text);
 }
 
 std::vector<std::string> values_of(const Row& row, const Draft& draft) {
@@ -74,7 +62,9 @@ std::vector<std::string> values_of(const Row& row, const Draft& draft) {
   if (row.name == key::server_timeout) return {config::format_duration(settings.request_timeout())};
   if (!set && (row.default_text.empty() || row.default_text == "none")) return {};
   const std::string_view text = set ? std::string_view(given.text) : row.default_text;
-  return {row.type == Type::duration ? in_one_notation(text) : diag::printable(text, kMostOfValue)};
+  if (row.type != Type::duration) return {diag::printable(text, kMostOfValue)};
+  const auto duration = config::parse_duration(text);
+  return {duration ? config::format_duration(*duration) : std::string(text)};
 }
 
 std::vector<SettingLine> lines_of(const Draft& draft) {
@@ -83,7 +73,7 @@ std::vector<SettingLine> lines_of(const Draft& draft) {
     if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
     const std::string key = file_key(row);
     lines.push_back({key.empty() ? std::string(row.name) : key, row.type, values_of(row, draft),
-                     origin_word(draft.origin(row.name)), where(row, draft),
+                     word_for(draft.origin(row.name)), where(row, draft),
                      row.name == key::config_file && draft.no_file ? ", no such file" : ""});
   }
   return lines;
@@ -102,7 +92,7 @@ Json json_value(const SettingLine& line) {
   const auto time = config::parse_duration(text);
   if (line.type == Type::duration && time) return std::chrono::duration<double>(*time).count();
   if (line.type == Type::integer) return std::stoll(text);
-  const bool described = line.origin == origin_word(Origin::built_in) && text.find(' ') != text.npos;
+  const bool described = line.origin == word_for(Origin::built_in) && text.find(' ') != text.npos;
   return described || line.type == Type::duration ? Json() : Json(text);
 }
 

@@ -324,7 +324,7 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
                               const std::string& twin) {
   std::vector<Finding> findings;
   const auto add = [&](std::string_view check, Verdict verdict) {
-    findings.push_back({verdict.level, server.display(), check, std::move(verdict.text)});
+    findings.push_back({std::move(verdict), server.display(), check});
   };
   if (inspection.trouble) {
     add("reachable", {failure(*inspection.trouble), inspection.trouble->why});
@@ -362,7 +362,7 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
 std::vector<Finding> diagnose_set(const Settings& settings) {
   std::vector<Finding> findings;
   const auto add = [&](std::string_view check, Verdict verdict) {
-    findings.push_back({verdict.level, {}, check, std::move(verdict.text)});
+    findings.push_back({std::move(verdict), {}, check});
   };
   for (const std::string& warning : settings.warnings) add("settings", {Level::warning, warning});
   add("servers", judge_number(settings.servers.size()));

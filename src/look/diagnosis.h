@@ -30,14 +30,12 @@ enum class Level {
 /// The result of one check.
 struct Verdict {
   Level level;
-  std::string text;  ///< see Finding::text
+  std::string text;  ///< one line: the fact; unless ok, then "; " and what to do
 };
 
-struct Finding {
-  Level level;
+struct Finding : Verdict {
   std::string server;      ///< redacted URI; empty if about all of them
   std::string_view check;  ///< one word
-  std::string text;        ///< one line: the fact; unless ok, then "; " and what to do
 };
 
 /// The lock of the self-test.

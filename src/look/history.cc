@@ -28,6 +28,7 @@ namespace redlock::look {
 
 namespace {
 
+using config::Settings;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
@@ -43,174 +44,6 @@ bool is_within(const PastRun& run, const cli::History& request) {
 bool held_at(const PastRun& run, milliseconds moment) {
   if (run.ending == Ending::skipped || !run.knows_beginning || run.began > moment) return false;
   return run.ended ? moment < *run.ended : run.goes_on;
-}
-
-}  // namespace
-
-HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
-  HistoryView view;
-  if (!runs.empty()) view.log_begins = runs.front().began;
-  view.usual = usual_of(runs);
-  for (PastRun& run : runs) {
-    const bool shown = request.at ? held_at(run, *request.at)
-                                  : is_within(run, request) &&
-                                        (!request.failed || meaning_of(run).failed);
-    if (shown) {
-      view.runs.push_back(std::move(run));
-    } else if (request.at && run.ending != Ending::skipped) {
-      if (run.began <= *request.at) {
-        view.before = std::move(run);
-      } else if (!view.after) {
-        view.after = std::move(run);
-      }
-    }
-  }
-  if (request.last && view.runs.size() > *request.last) {
-    view.runs.erase(view.runs.begin(),
-                    view.runs.end() - static_cast<std::ptrdiff_t>(*request.last));
-  }
-  return view;
-}
-
-namespace {
-
-/// Of a run, as if it was no maintenance hold.
-Meaning meaning_of_run(const PastRun& run) {
-  using diag::Tint;
-  switch (run.ending) {
-    case Ending::ended:
-      if (run.entry.status.value_or(0) == 0) return {"ended", "good", Tint::none, false};
-      return {"ended", "failed", Tint::bad, true};
-    case Ending::lost:
-      return {"lost", "failed", Tint::bad, true};
-    case Ending::forced:
-      return {"forced", "forced", Tint::notice, true};
-    case Ending::running:
-      return {"running", "running", Tint::good, false};
-    case Ending::unclear:
-      return {"", "unknown", Tint::notice, false};
-    case Ending::skipped:
-      return {"skipped", "skipped", Tint::none, false};
-    case Ending::expired:
-      return {"expired", "good", Tint::none, false};
-    case Ending::unknown:
-      break;
-  }
-  return {"unknown", "unknown", Tint::bad, true};
-}
-
-}  // namespace
-
-Meaning meaning_of(const PastRun& run) {
-  Meaning meaning = meaning_of_run(run);
-  if (!run.entry.who.maintenance) return meaning;
-  if (run.ending == Ending::forced) meaning.failed = false;  // that is how a hold ends
-  if (!meaning.failed && run.ending != Ending::unclear) meaning.kind = "hold";
-  return meaning;
-}
-
-std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs) {
-  std::vector<milliseconds> latest_first;
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
-    latest_first.push_back(*run->ended - run->began);
-  }
-  return diag::usual_of(latest_first);
-}
-
-std::string outcome_of(const PastRun& run, Length length) {
-  const bool more = length == Length::more;
-  const std::string reason = diag::printable(run.entry.reason, 60);
-  switch (run.ending) {
-    case Ending::ended: {
-      const std::string status =
-          run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
-      return reason.empty() ? status : fmt::format("{} ({})", status, reason);
-    }
-    case Ending::lost:
-      return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
-                                                         : "lost";
-    case Ending::forced:
-      if (run.forced_by->host.empty()) return "forced";
-      return "forced by " + diag::person(*run.forced_by);
-    case Ending::running:
-      return run.entry.who.maintenance ? "held" : "running";
-    case Ending::expired:
-      if (run.entry.who.unattended) return "expired";
-      return more ? "ended (its time was over)" : "ended";
-    case Ending::skipped:
-      if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
-      return diag::counted(run.skips, "run") + " skipped (--once)";
-    case Ending::unclear:
-      return more ? "not known (may be running)" : "not known";
-    case Ending::unknown:
-      break;
-  }
-  return more ? "never ended (expired or killed)" : "never ended";
-}
-
-std::vector<PastRun> runs_of(const std::vector<HistoryView>& views) {
-  std::vector<PastRun> runs;
-  for (const HistoryView& view : views) std::ranges::copy(view.runs, std::back_inserter(runs));
-  std::ranges::stable_sort(runs, {}, &PastRun::began);
-  return runs;
-}
-
-std::tm local_time(milliseconds unix_time) {
-  return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(unix_time).count()});
-}
-
-std::string for_people(milliseconds unix_time) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local_time(unix_time));
-}
-
-namespace {
-
-using config::Settings;
-using Troubles = std::vector<std::optional<std::string>>;
-
-/// Reads the logs of one lock after another.
-class Logs {
- public:
-  /// `troubles`: by server, why it could not be asked before.
-  Logs(const Settings& settings, Troubles before)
-      : troubles(std::move(before)), settings_(settings), interview_(settings) {
-    for (std::size_t server = 0; server < interview_.servers(); ++server) {
-      readers_.emplace_back(interview_.questions(), server);
-    }
-  }
-
-  Troubles troubles;                    ///< by server, the reason if a log could not be read
-  std::vector<std::string> complaints;  ///< about the logs that were read
-
-  /// By server. If reading broke off, the lines read so far are still good.
-  std::vector<std::vector<redis::LoggedLine>> read(const driver::LockId& lock) {
-    for (redis::LogReader& reader : readers_) reader.read(lock.key, os::boot_now());
-    interview_.finish();
-    std::vector<std::vector<redis::LoggedLine>> lines;
-    for (std::size_t server = 0; server < readers_.size(); ++server) {
-      redis::LogReader& reader = readers_[server];
-      if (reader.trouble()) troubles[server] = reader.trouble()->why;
-      if (reader.overflowed()) {
-        complaints.push_back(fmt::format(
-            "{} has more in the log of {} than any redlock leaves there; the oldest lines were not "
-            "read",
-            settings_.servers[server].brief(), diag::lock_name(lock.name)));
-      }
-      lines.push_back(reader.take_lines());
-    }
-    return lines;
-  }
-
- private:
-  const Settings& settings_;
-  driver::Interview interview_;
-  std::deque<redis::LogReader> readers_;  // a deque, since they cannot move
-};
-
-std::size_t readable(const Troubles& troubles) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(troubles, [](const auto& trouble) { return !trouble; }));
 }
 
 /// The locks that the user asked about. A name of a lock may look like a pattern.
@@ -250,8 +83,35 @@ Present present_of(const Observed& lock) {
   return present;
 }
 
-std::vector<std::string> too_many_readers(const std::vector<Observed>& locks) {
-  std::vector<std::string> complaints;
+/// Reads the logs of one lock after another. `troubles`: by server, why it could not be asked
+/// before, or its log could not be read. `complaints`: about the logs that were read.
+std::vector<HistoryView> views_of(const std::vector<Observed>& locks, const cli::History& request,
+                                  Troubles& troubles, std::vector<std::string>& complaints) {
+  driver::Interview interview(request.settings);
+  std::deque<redis::LogReader> readers;  // a deque, since they cannot move
+  for (std::size_t server = 0; server < interview.servers(); ++server) {
+    readers.emplace_back(interview.questions(), server);
+  }
+  std::vector<HistoryView> views;
+  for (const Observed& lock : locks) {
+    for (redis::LogReader& reader : readers) reader.read(lock.id.key, os::boot_now());
+    interview.finish();
+    std::vector<std::vector<redis::LoggedLine>> logs;
+    for (std::size_t server = 0; server < readers.size(); ++server) {
+      redis::LogReader& reader = readers[server];
+      if (reader.trouble()) troubles[server] = reader.trouble()->why;
+      if (reader.overflowed()) {
+        complaints.push_back(fmt::format(
+            "{} has more in the log of {} than any redlock leaves there; the oldest lines were not "
+            "read",
+            request.settings.servers[server].brief(), diag::lock_name(lock.id.name)));
+      }
+      logs.push_back(reader.take_lines());  // also if reading broke off
+    }
+    views.push_back(view_of(merge(logs, present_of(lock)), request));
+    views.back().name = lock.id.name;
+    for (PastRun& run : views.back().runs) run.lock = lock.id.name;
+  }
   for (const Observed& lock : locks) {
     if (lock.reader_count == lock.readers.size()) continue;
     complaints.push_back(
@@ -259,7 +119,7 @@ std::vector<std::string> too_many_readers(const std::vector<Observed>& locks) {
                     "still have the lock is not known",
                     diag::lock_name(lock.id.name), lock.reader_count, lock.readers.size()));
   }
-  return complaints;
+  return views;
 }
 
 /// The reasons if the table is empty. With --at the headline says it.
@@ -320,25 +180,6 @@ std::string as_text(const std::vector<HistoryView>& views, const cli::History& r
                                 : text;
 }
 
-void complain_of(const Logs& logs, const Settings& settings, bool blind) {
-  std::vector<std::string> lines;
-  for (std::size_t server = 0; server < logs.troubles.size(); ++server) {
-    if (!logs.troubles[server]) continue;
-    lines.push_back(fmt::format("{} could not be asked: {}", settings.servers[server].brief(),
-                                *logs.troubles[server]));
-  }
-  std::ranges::copy(logs.complaints, std::back_inserter(lines));
-  if (blind) {
-    lines.push_back("runs, or how they ended, may be missing: " +
-                    too_few(readable(logs.troubles), settings.servers.size()));
-  }
-  driver::complain(lines);
-}
-
-bool wants_picture(const cli::History& request) {
-  return !request.svg.empty() || !request.html.empty();
-}
-
 Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Exit exit) {
   const milliseconds end = std::min(request.until.value_or(os::unix_now()), os::unix_now());
   const Span span{std::min(*request.since, end - std::chrono::seconds(1)), end};
@@ -349,27 +190,148 @@ Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Ex
 
 }  // namespace
 
+HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
+  HistoryView view;
+  if (!runs.empty()) view.log_begins = runs.front().began;
+  std::vector<milliseconds> latest_first;  // of those that ended well
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
+    latest_first.push_back(*run->ended - run->began);
+  }
+  view.usual = diag::usual_of(latest_first);
+  for (PastRun& run : runs) {
+    const bool shown = request.at ? held_at(run, *request.at)
+                                  : is_within(run, request) &&
+                                        (!request.failed || meaning_of(run).failed);
+    if (shown) {
+      view.runs.push_back(std::move(run));
+    } else if (request.at && run.ending != Ending::skipped) {
+      if (run.began <= *request.at) {
+        view.before = std::move(run);
+      } else if (!view.after) {
+        view.after = std::move(run);
+      }
+    }
+  }
+  if (request.last && view.runs.size() > *request.last) {
+    view.runs.erase(view.runs.begin(),
+                    view.runs.end() - static_cast<std::ptrdiff_t>(*request.last));
+  }
+  return view;
+}
+
+namespace {
+
+/// Of a run, as if it was no maintenance hold.
+Meaning meaning_of_run(const PastRun& run) {
+  using diag::Tint;
+  switch (run.ending) {
+    case Ending::ended:
+      if (run.entry.status.value_or(0) == 0) return {"ended", "good", Tint::none, false};
+      return {"ended", "failed", Tint::bad, true};
+    case Ending::lost:
+      return {"lost", "failed", Tint::bad, true};
+    case Ending::forced:
+      return {"forced", "forced", Tint::notice, true};
+    case Ending::running:
+      return {"running", "running", Tint::good, false};
+    case Ending::unclear:
+      return {"", "unknown", Tint::notice, false};
+    case Ending::skipped:
+      return {"skipped", "skipped", Tint::none, false};
+    case Ending::expired:
+      return {"expired", "good", Tint::none, false};
+    case Ending::unknown:
+      break;
+  }
+  return {"unknown", "unknown", Tint::bad, true};
+}
+
+}  // namespace
+
+Meaning meaning_of(const PastRun& run) {
+  Meaning meaning = meaning_of_run(run);
+  if (!run.entry.who.maintenance) return meaning;
+  if (run.ending == Ending::forced) meaning.failed = false;  // that is how a hold ends
+  if (!meaning.failed && run.ending != Ending::unclear) meaning.kind = "hold";
+  return meaning;
+}
+
+std::string outcome_of(const PastRun& run, Length length) {
+  const bool more = length == Length::more;
+  const std::string reason = diag::printable(run.entry.reason, 60);
+  switch (run.ending) {
+    case Ending::ended: {
+      const std::string status =
+          run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
+      return reason.empty() ? status : fmt::format("{} ({})", status, reason);
+    }
+    case Ending::lost:
+      return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
+                                                         : "lost";
+    case Ending::forced:
+      if (run.forced_by->host.empty()) return "forced";
+      return "forced by " + diag::person(*run.forced_by);
+    case Ending::running:
+      return run.entry.who.maintenance ? "held" : "running";
+    case Ending::expired:
+      if (run.entry.who.unattended) return "expired";
+      return more ? "ended (its time was over)" : "ended";
+    case Ending::skipped:
+      if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
+      return diag::counted(run.skips, "run") + " skipped (--once)";
+    case Ending::unclear:
+      return more ? "not known (may be running)" : "not known";
+    case Ending::unknown:
+      break;
+  }
+  return more ? "never ended (expired or killed)" : "never ended";
+}
+
+std::vector<PastRun> runs_of(const std::vector<HistoryView>& views) {
+  std::vector<PastRun> runs;
+  for (const HistoryView& view : views) std::ranges::copy(view.runs, std::back_inserter(runs));
+  std::ranges::stable_sort(runs, {}, &PastRun::began);
+  return runs;
+}
+
+std::tm local_time(milliseconds unix_time) {
+  return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(unix_time).count()});
+}
+
+std::string for_people(milliseconds unix_time) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local_time(unix_time));
+}
+
 Exit history(const cli::History& asked) {
   cli::History request = asked;
-  if (wants_picture(request) && !request.since) {
+  const bool picture = !request.svg.empty() || !request.html.empty();
+  if (picture && !request.since) {
     request.since = request.until.value_or(os::unix_now()) - std::chrono::hours(24);
   }
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look(chosen(request, query));
-  Logs logs(settings, query.troubles());
-  std::vector<HistoryView> views;
-  for (const Observed& lock : locks) {
-    views.push_back(view_of(merge(logs.read(lock.id), present_of(lock)), request));
-    views.back().name = lock.id.name;
-    for (PastRun& run : views.back().runs) run.lock = lock.id.name;
+  Troubles troubles = query.troubles();
+  std::vector<std::string> about_logs;
+  const std::vector<HistoryView> views = views_of(locks, request, troubles, about_logs);
+  std::vector<std::string> complaints;
+  for (std::size_t server = 0; server < troubles.size(); ++server) {
+    if (!troubles[server]) continue;
+    complaints.push_back(fmt::format("{} could not be asked: {}",
+                                     settings.servers[server].brief(), *troubles[server]));
   }
-  std::ranges::move(too_many_readers(locks), std::back_inserter(logs.complaints));
-  const bool blind = readable(logs.troubles) < lock::quorum(settings.servers.size());
+  const std::size_t readable = troubles.size() - complaints.size();
+  const bool blind = readable < lock::quorum(troubles.size());
+  std::ranges::move(about_logs, std::back_inserter(complaints));
+  if (blind) {
+    complaints.push_back("runs, or how they ended, may be missing: " +
+                         too_few(readable, troubles.size()));
+  }
+  if (!settings.quiet || blind) driver::complain(complaints);
   const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
-  if (!settings.quiet || blind) complain_of(logs, settings, blind);
-  if (request.json) return driver::print(to_json(views, request, logs.troubles, status), status);
-  if (wants_picture(request)) return draw(views, request, status);
+  if (request.json) return driver::print(to_json(views, request, troubles, status), status);
+  if (picture) return draw(views, request, status);
   if (!blind && !settings.quiet) driver::complain(nothing_found(views, request));
   return driver::print(as_text(views, request), status);
 }

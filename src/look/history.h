@@ -4,6 +4,7 @@
 // table or a picture. Absent on purpose: the requests (redis/ask/log_reader.h), JSON (json.h).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -75,7 +76,7 @@ struct HistoryView {
   std::optional<PastRun> before;
   std::optional<PastRun> after;
   std::optional<std::chrono::milliseconds> log_begins;  ///< if there is a log
-  std::optional<diag::Usual> usual = {};                ///< if there are enough runs
+  std::optional<diag::Usual> usual = {};                ///< if at least 2 runs have ended well
 };
 
 /// Selects the runs that the user has asked for.
@@ -85,9 +86,6 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
 /// known.
 std::optional<std::chrono::milliseconds> length_of(const PastRun& run,
                                                    std::chrono::milliseconds now);
-
-/// None if fewer than 2 runs have ended well.
-std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs);
 
 struct Meaning {
   std::string_view word;  ///< in JSON; empty: not known
@@ -113,12 +111,23 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
 std::tm local_time(std::chrono::milliseconds unix_time);
 std::string for_people(std::chrono::milliseconds unix_time);
 
+/// Unix time.
+struct Span {
+  std::chrono::milliseconds begin;
+  std::chrono::milliseconds end;  ///< later than `begin`
+
+  /// Where this moment is: from 0, at the beginning or before it, to 1, at the end or later.
+  [[nodiscard]] double place(std::chrono::milliseconds moment) const {
+    return std::clamp(std::chrono::duration<double, std::milli>(moment - begin) / (end - begin),
+                      0.0, 1.0);
+  }
+};
+
 /// Draws when the lock was held: a column of bars beside the rows of a table.
-class Timeline {
- public:
-  /// From `begin` to `end` (Unix time), in `width` columns, at least 1.
-  Timeline(std::chrono::milliseconds begin, std::chrono::milliseconds end, std::size_t width,
-           diag::Charset charset);
+struct Timeline {
+  Span span;
+  std::size_t width;  ///< in columns, at least 1
+  diag::Charset charset;
 
   /// The heading: both ends in local time, or blanks if they do not fit.
   [[nodiscard]] std::string head() const;
@@ -128,24 +137,10 @@ class Timeline {
 
   /// One character at its place, for a run without a known length.
   [[nodiscard]] std::string mark(std::chrono::milliseconds at, char character) const;
-
- private:
-  [[nodiscard]] std::size_t half_cell(std::chrono::milliseconds time) const;
-
-  std::chrono::milliseconds begin_;
-  std::chrono::milliseconds length_;
-  std::size_t width_;
-  diag::Charset charset_;
-};
-
-/// Unix time.
-struct Span {
-  std::chrono::milliseconds begin;
-  std::chrono::milliseconds end;  ///< later than `begin`; now
 };
 
 /// A picture of the runs of all `views` as SVG (https://www.w3.org/TR/SVG11/), one lane for each
-/// lock. Times are local.
+/// lock. Times are local. The span ends now.
 std::string as_svg(const std::vector<HistoryView>& views, Span span);
 
 /// The same in a page, with a table of the runs below it.

@@ -80,8 +80,9 @@ Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& reque
   }
   if (request.since || request.until) end = request.until.value_or(now);
   const PastRun& first = runs.front();
-  const milliseconds begin = first.began > milliseconds::zero() ? first.began : now;
-  return {request.since.value_or(begin), end, width, charset};
+  const milliseconds begin =
+      request.since.value_or(first.began > milliseconds::zero() ? first.began : now);
+  return {{begin, std::max(end, begin + milliseconds(1))}, width, charset};
 }
 
 std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now) {
@@ -90,6 +91,11 @@ std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now
   if (run.ended) return timeline.bar(run.began, *run.ended);
   if (run.goes_on) return timeline.bar(run.began, now);
   return timeline.mark(run.began, '?');
+}
+
+std::size_t half_cell(const Timeline& line, milliseconds time) {
+  const auto halves = static_cast<double>(2 * line.width);
+  return static_cast<std::size_t>(std::min(line.span.place(time) * halves, halves - 1));
 }
 
 /// Cuts long names, so that the time and the outcome stay visible, and `kept` columns for the
@@ -147,51 +153,37 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   return lay_out(lines, widths, screen);
 }
 
-Timeline::Timeline(milliseconds begin, milliseconds end, std::size_t width, diag::Charset charset)
-    : begin_(begin),
-      length_(std::max(end - begin, milliseconds(1))),
-      width_(std::max<std::size_t>(width, 1)),
-      charset_(charset) {}
-
-std::size_t Timeline::half_cell(milliseconds time) const {
-  const double part =
-      static_cast<double>((time - begin_).count()) / static_cast<double>(length_.count());
-  const double place = part * 2 * static_cast<double>(width_);
-  return static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(2 * width_ - 1)));
-}
-
 std::string Timeline::head() const {
-  const std::tm from = local_time(begin_);
-  const std::tm to = local_time(begin_ + length_);
+  const std::tm from = local_time(span.begin);
+  const std::tm to = local_time(span.end);
   const bool one_day = from.tm_year == to.tm_year && from.tm_yday == to.tm_yday;
-  const bool seconds = length_ < std::chrono::minutes(2) && width_ >= 17;
+  const bool seconds = span.end - span.begin < std::chrono::minutes(2) && width >= 17;
   const auto text = [&](const std::tm& time) {
     if (!one_day) return fmt::format("{:%m-%d}", time);
     return seconds ? fmt::format("{:%H:%M:%S}", time) : fmt::format("{:%H:%M}", time);
   };
   const std::string left = text(from);
   const std::string right = one_day && text(to) == left ? "" : text(to);
-  if (left.size() + right.size() + 1 > width_) return std::string(width_, ' ');
-  return left + std::string(width_ - left.size() - right.size(), ' ') + right;
+  if (left.size() + right.size() + 1 > width) return std::string(width, ' ');
+  return left + std::string(width - left.size() - right.size(), ' ') + right;
 }
 
 std::string Timeline::bar(milliseconds from, milliseconds to) const {
-  const std::size_t first = half_cell(from);
-  const std::size_t last = std::max(half_cell(to), first);
-  const bool ascii = charset_ == diag::Charset::ascii;
+  const std::size_t first = half_cell(*this, from);
+  const std::size_t last = std::max(half_cell(*this, to), first);
   std::string text;
-  for (std::size_t cell = 0; cell < width_; ++cell) {
+  for (std::size_t cell = 0; cell < width; ++cell) {
     const bool left = first <= 2 * cell && 2 * cell <= last;
     const bool right = first <= 2 * cell + 1 && 2 * cell + 1 <= last;
     const std::string_view filled = left && right ? "█" : left ? "▌" : "▐";
-    text += !left && !right ? " " : ascii ? "#" : filled;
+    text += !left && !right ? " " : charset == diag::Charset::ascii ? "#" : filled;
   }
   return text;
 }
 
 std::string Timeline::mark(milliseconds at, char character) const {
-  std::string text(width_, ' ');
-  text[half_cell(at) / 2] = character;
+  std::string text(width, ' ');
+  text[half_cell(*this, at) / 2] = character;
   return text;
 }
 

@@ -58,8 +58,7 @@ Members person(const records::Holder& who) {
 }
 
 /// Each server, and the reason if it could not be asked.
-Json servers_json(const config::Settings& settings,
-                  const std::vector<std::optional<std::string>>& troubles) {
+Json servers_json(const config::Settings& settings, const Troubles& troubles) {
   std::vector<Json> servers;
   for (std::size_t server = 0; server < troubles.size(); ++server) {
     servers.push_back(Json::object({{"server", settings.servers[server].display()},
@@ -132,16 +131,12 @@ Json holders(const Observed& lock) {
   });
 }
 
-std::string_view mode_of(const Observed& lock) {
-  if (lock.slots > 0) return "slots";
-  return lock.shared ? "shared" : "exclusive";
-}
-
 Json to_json(const Observed& lock, const config::Settings& settings) {
   const lock::Judgement& judgement = lock.judgement;
   const bool ours = lock.holder || judgement.state == lock::State::held ||
                     judgement.state == lock::State::cooling ||
                     judgement.state == lock::State::revoked;
+  const std::string_view mode = lock.slots > 0 ? "slots" : lock.shared ? "shared" : "exclusive";
   std::vector<Json> servers;
   for (std::size_t server = 0; server < lock.seen.size(); ++server) {
     servers.push_back(view(lock, server, settings.servers[server].display()));
@@ -153,7 +148,7 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"state", appearance_of(judgement.state).word},
        {"agreeing", judgement.agreeing.size()},
        {"answered", judgement.answered},
-       {"mode", ours ? Json(mode_of(lock)) : Json()},
+       {"mode", ours ? Json(mode) : Json()},
        {"slots", unless_zero(lock.slots)},
        {"holder", holder_json(lock.holder)},
        {"holders", holders(lock)},
@@ -232,7 +227,7 @@ Json holder_json(const std::optional<records::Holder>& holder) {
 }
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
-                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status) {
+                    const Troubles& troubles, ExitStatus status) {
   return Json::object(
              {{"status", static_cast<int>(status)},
               {"quorum", lock::quorum(settings.servers.size())},
@@ -244,7 +239,7 @@ std::string to_json(const std::vector<Observed>& locks, const config::Settings& 
 }
 
 std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
-                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status) {
+                    const Troubles& troubles, ExitStatus status) {
   Members members{{"status", static_cast<int>(status)},
                   {"quorum", lock::quorum(request.settings.servers.size())},
                   {"servers", servers_json(request.settings, troubles)}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What status, list and history print with --json: see redlock-status(1).
+// What status, list and history print with --json: see redlock-json(7).
 #pragma once
 
 #include <chrono>
@@ -38,12 +38,10 @@ records::Json array_of(const auto& things, const auto& as_json) {
 /// A holder in the form of `status`, `list` and `acquire`; null if there is none.
 records::Json holder_json(const std::optional<records::Holder>& holder);
 
-/// `troubles`: by server, the reason if it could not be asked.
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
-                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status);
+                    const Troubles& troubles, ExitStatus status);
 
-/// `troubles`: by server, the reason if its log could not be read.
 std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
-                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status);
+                    const Troubles& troubles, ExitStatus status);
 
 }  // namespace redlock::look

@@ -3,7 +3,6 @@
 // `redlock list` collects the names from all servers first; then it asks all servers about each
 // name. The shells' completion needs the names alone.
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -117,11 +116,7 @@ std::string as_table(const std::vector<Observed>& locks, const diag::Screen& scr
 Frame look(const cli::List& request, const diag::Screen& screen, Widths& columns) {
   const config::Settings& settings = request.settings;
   Query query(settings);
-  std::vector<std::string> names = query.names(Query::Which::held);
-  std::erase_if(names, [&request](const std::string& name) {
-    return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
-  });
-  std::vector<Observed> locks = query.look(names);
+  std::vector<Observed> locks = query.look(query.names(Query::Which::held, request.pattern));
   // The holder's record outlives its lock a little, and so the name of a free lock may be here.
   std::erase_if(locks, [](const Observed& lock) {
     return lock.judgement.state == State::free && left_overs(lock).empty();
@@ -154,15 +149,6 @@ Frame look(const cli::List& request, const diag::Screen& screen, Widths& columns
   return frame;
 }
 
-bool valid_name(const std::string& name) {
-  try {
-    redis::check_lock_name(name);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 std::vector<std::string> lock_names(config::Settings settings) {
   using namespace std::chrono_literals;
   settings.server_timeout = std::min<std::chrono::milliseconds>(settings.server_timeout, 500ms);
@@ -192,8 +178,12 @@ Exit complete(const cli::Complete& request) {
   cli::Completion completion = request.completion;
   if (request.settings) {
     for (std::string& name : lock_names(*request.settings)) {
-      if (name.starts_with(request.word) && valid_name(name)) {
+      if (!name.starts_with(request.word)) continue;
+      try {
+        redis::check_lock_name(name);
         completion.candidates.push_back({std::move(name), ""});
+      } catch (const Error&) {
+        continue;  // no command takes it
       }
     }
   }

@@ -42,61 +42,6 @@ struct Skips {
   LogEntry entry;
 };
 
-class Merger {
- public:
-  void take(const std::vector<redis::LoggedLine>& latest_first);
-  [[nodiscard]] std::vector<PastRun> runs(const Present& present) const;
-
- private:
-  std::map<std::string, Account> accounts_;
-  /// By the run before them: servers may differ in which skipped run they logged last.
-  std::map<std::string, Skips> skips_;
-};
-
-void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
-  std::map<std::string, milliseconds> begins;
-  std::map<std::string, milliseconds> hold_ends;
-  std::map<std::string, Skips> skips;
-  std::string previous;
-  for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
-    auto entry = records::read_log_entry(line->data);
-    if (!entry || line->run.empty()) continue;
-    if (entry->who.maintenance && (line->event == "acquired" || line->event == "renewed")) {
-      milliseconds& ends = hold_ends[line->run];
-      ends = std::max(ends, line->time + entry->who.ttl);
-    }
-    if (line->event == "skipped") {
-      Skips& here = skips[previous];
-      here.count += line->count;
-      here.latest = line->time;
-      here.entry = std::move(*entry);
-    } else if (line->event == "acquired" || line->event == "released" || line->event == "lost" ||
-               line->event == "revoked") {
-      previous = line->run;
-      Account& account = accounts_[line->run];
-      if (line->event == "revoked") {
-        account.revoked.push_back(line->time);
-      } else {
-        const milliseconds began = line->time - entry->held.value_or(milliseconds::zero());
-        milliseconds& earliest = begins.emplace(line->run, began).first->second;
-        earliest = std::min(earliest, began);
-      }
-      // If an end was sent twice, the first line counts.
-      account.events.emplace(line->event, std::move(*entry));
-    }
-  }
-  for (const auto& [run, began] : begins) accounts_[run].begins.push_back(began);
-  for (const auto& [run, ends] : hold_ends) {
-    const auto account = accounts_.find(run);
-    if (account == accounts_.end()) continue;
-    account->second.hold_ends = std::max(account->second.hold_ends.value_or(ends), ends);
-  }
-  for (auto& [run, here] : skips) {
-    Skips& most = skips_[run];
-    if (here.count > most.count) most = std::move(here);
-  }
-}
-
 /// No process writes a line when a maintenance hold ends by its time or by force.
 void end_hold(PastRun& past, const Account& account, milliseconds now) {
   constexpr milliseconds kClocksDiffer = std::chrono::seconds(10);
@@ -176,10 +121,66 @@ void doubt(std::vector<PastRun>& runs) {
   }
 }
 
-std::vector<PastRun> Merger::runs(const Present& present) const {
+/// What all servers say, by the name of the run.
+struct Merged {
+  std::map<std::string, Account> accounts;
+  /// By the run before them: servers may differ in which skipped run they logged last.
+  std::map<std::string, Skips> skips;
+};
+
+void take(const std::vector<redis::LoggedLine>& latest_first, Merged& merged) {
+  std::map<std::string, milliseconds> begins;
+  std::map<std::string, milliseconds> hold_ends;
+  std::map<std::string, Skips> skips;
+  std::string previous;
+  for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
+    auto entry = records::read_log_entry(line->data);
+    if (!entry || line->run.empty()) continue;
+    if (entry->who.maintenance && (line->event == "acquired" || line->event == "renewed")) {
+      milliseconds& ends = hold_ends[line->run];
+      ends = std::max(ends, line->time + entry->who.ttl);
+    }
+    if (line->event == "skipped") {
+      Skips& here = skips[previous];
+      here.count += line->count;
+      here.latest = line->time;
+      here.entry = std::move(*entry);
+    } else if (line->event == "acquired" || line->event == "released" || line->event == "lost" ||
+               line->event == "revoked") {
+      previous = line->run;
+      Account& account = merged.accounts[line->run];
+      if (line->event == "revoked") {
+        account.revoked.push_back(line->time);
+      } else {
+        const milliseconds began = line->time - entry->held.value_or(milliseconds::zero());
+        milliseconds& earliest = begins.emplace(line->run, began).first->second;
+        earliest = std::min(earliest, began);
+      }
+      // If an end was sent twice, the first line counts.
+      account.events.emplace(line->event, std::move(*entry));
+    }
+  }
+  for (const auto& [run, began] : begins) merged.accounts[run].begins.push_back(began);
+  for (const auto& [run, ends] : hold_ends) {
+    const auto account = merged.accounts.find(run);
+    if (account == merged.accounts.end()) continue;
+    account->second.hold_ends = std::max(account->second.hold_ends.value_or(ends), ends);
+  }
+  for (auto& [run, here] : skips) {
+    Skips& most = merged.skips[run];
+    if (here.count > most.count) most = std::move(here);
+  }
+}
+
+}  // namespace
+
+std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& logs,
+                           const Present& present) {
+  Merged merged;
+  for (const auto& lines : logs) take(lines, merged);
   std::vector<PastRun> all;
-  for (const auto& [run, account] : accounts_) all.push_back(past_run(run, account, present));
-  for (const auto& [run, skips] : skips_) {
+  for (const auto& [run, account] : merged.accounts) all.push_back(past_run(run, account, present));
+  for (const auto& [run, skips] : merged.skips) {
     all.push_back({.ending = Ending::skipped,
                    .began = skips.latest,
                    .ended = skips.latest,
@@ -187,7 +188,7 @@ std::vector<PastRun> Merger::runs(const Present& present) const {
                    .skips = skips.count});
   }
   for (const Present::Holder& holder : present.holders) {
-    if (holder.run.empty() || accounts_.contains(holder.run)) continue;
+    if (holder.run.empty() || merged.accounts.contains(holder.run)) continue;
     PastRun run = running(holder, present.shared);
     if (!run.knows_beginning) run.began = end_of(all);
     all.push_back(std::move(run));
@@ -195,15 +196,6 @@ std::vector<PastRun> Merger::runs(const Present& present) const {
   std::ranges::stable_sort(all, {}, &PastRun::began);
   if (!present.sure) doubt(all);
   return all;
-}
-
-}  // namespace
-
-std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& logs,
-                           const Present& present) {
-  Merger merger;
-  for (const auto& lines : logs) merger.take(lines);
-  return merger.runs(present);
 }
 
 }  // namespace redlock::look

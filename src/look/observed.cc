@@ -2,6 +2,7 @@
 #include "look/observed.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <functional>
@@ -69,6 +70,43 @@ bool has_it(const Waiting& waiter, const records::Holder& holder) {
          waiter.waited >= diag::ago(holder.since).value_or(std::chrono::milliseconds::zero());
 }
 
+/// `observations`: one for each configured server.
+Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
+  Observed lock;
+  lock.id = std::move(id);
+  std::vector<std::optional<redis::Queue>> queues;
+  for (redis::Observation& observation : observations) {
+    lock.seen.push_back(std::move(observation.seen));
+    queues.push_back(std::move(observation.queue));
+    const auto& done = observation.done;
+    // Some servers may have got a mark late: the latest run counts.
+    if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
+  }
+  lock.judgement = lock::judge(lock.seen);
+  for (const lock::ServerIndex server : lock.judgement.agreeing) {
+    const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
+    if (const auto left = sighting.ttl_left) {
+      lock.least_left = std::min(lock.least_left.value_or(*left), *left);
+      lock.most_left = std::max(lock.most_left.value_or(*left), *left);
+    }
+    if (!lock.sighting) lock.sighting = sighting;
+    if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
+      lock.revocation = records::read_revocation(sighting.value);
+    }
+    if (lock.holder || lock.judgement.state == lock::State::foreign) continue;
+    lock.holder = records::read_holder(sighting.holder);
+    if (lock.holder) lock.sighting = sighting;
+  }
+  lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
+  if (lock.shared) {
+    lock.readers = readers_of(lock);
+    lock.reader_count = count_readers(lock);
+    lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
+  }
+  lock.waiting = merge(queues, lock.holder);
+  return lock;
+}
+
 }  // namespace
 
 std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
@@ -109,47 +147,6 @@ lock::Refused as_refusal(const lock::Sighting& sighting) {
   return {.blocker = sighting.value, .ttl_left = sighting.ttl_left, .holder = sighting.holder};
 }
 
-namespace {
-
-/// `observations`: one for each configured server.
-Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
-  Observed lock;
-  lock.id = std::move(id);
-  std::vector<std::optional<redis::Queue>> queues;
-  for (redis::Observation& observation : observations) {
-    lock.seen.push_back(std::move(observation.seen));
-    queues.push_back(std::move(observation.queue));
-    const auto& done = observation.done;
-    // Some servers may have got a mark late: the latest run counts.
-    if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
-  }
-  lock.judgement = lock::judge(lock.seen);
-  for (const lock::ServerIndex server : lock.judgement.agreeing) {
-    const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
-    if (const auto left = sighting.ttl_left) {
-      lock.least_left = std::min(lock.least_left.value_or(*left), *left);
-      lock.most_left = std::max(lock.most_left.value_or(*left), *left);
-    }
-    if (!lock.sighting) lock.sighting = sighting;
-    if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
-      lock.revocation = records::read_revocation(sighting.value);
-    }
-    if (lock.holder || lock.judgement.state == lock::State::foreign) continue;
-    lock.holder = records::read_holder(sighting.holder);
-    if (lock.holder) lock.sighting = sighting;
-  }
-  lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
-  if (lock.shared) {
-    lock.readers = readers_of(lock);
-    lock.reader_count = count_readers(lock);
-    lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
-  }
-  lock.waiting = merge(queues, lock.holder);
-  return lock;
-}
-
-}  // namespace
-
 Query::Query(const config::Settings& settings)
     : settings_(settings), interview_(settings), refusals_(settings.servers.size()) {
   for (std::size_t server = 0; server < interview_.servers(); ++server) {
@@ -157,7 +154,7 @@ Query::Query(const config::Settings& settings)
   }
 }
 
-std::vector<std::string> Query::names(Which which) {
+std::vector<std::string> Query::names(Which which, const std::string& pattern) {
   const char* const part = which == Which::held ? "holder" : "log";
   for (redis::Observer& observer : observers_) observer.scan(part, os::boot_now());
   interview_.finish();
@@ -165,9 +162,10 @@ std::vector<std::string> Query::names(Which which) {
   for (const redis::Observer& observer : observers_) {
     for (const std::string& key : observer.found()) {
       const std::string& prefix = settings_.prefix;
-      if (key.size() > prefix.size() && key.starts_with(prefix)) {
-        names.insert(key.substr(prefix.size()));
-      }
+      if (key.size() <= prefix.size() || !key.starts_with(prefix)) continue;
+      std::string name = key.substr(prefix.size());
+      const bool matches = pattern.empty() || ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+      if (matches) names.insert(std::move(name));
     }
   }
   return {names.begin(), names.end()};
@@ -197,8 +195,8 @@ std::vector<Observed> Query::look(const std::vector<std::string>& names, redis::
   return all;
 }
 
-std::vector<std::optional<std::string>> Query::troubles() const {
-  std::vector<std::optional<std::string>> troubles = refusals_;
+Troubles Query::troubles() const {
+  Troubles troubles = refusals_;
   for (std::size_t server = 0; server < observers_.size(); ++server) {
     if (const auto& why = observers_[server].cut()) troubles[server] = why;
     if (const auto why = observers_[server].trouble()) troubles[server] = why;
@@ -208,7 +206,7 @@ std::vector<std::optional<std::string>> Query::troubles() const {
 
 std::vector<std::string> Query::complaints() const {
   std::vector<std::string> lines;
-  const auto why = troubles();
+  const Troubles why = troubles();
   for (std::size_t server = 0; server < observers_.size(); ++server) {
     if (!why[server]) continue;
     const std::string display = settings_.servers[server].brief();

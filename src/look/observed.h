@@ -72,6 +72,9 @@ struct Observed {
   }
 };
 
+/// By server, the reason if it could not be asked, or not about everything.
+using Troubles = std::vector<std::optional<std::string>>;
+
 /// Looks at locks on all configured servers at the same time. A new one asks the servers again that
 /// have failed. Throws Error (71, 78).
 class Query {
@@ -81,8 +84,9 @@ class Query {
 
   enum class Which { held, logged };
 
-  /// The names of all locks with the configured prefix on any server, sorted.
-  std::vector<std::string> names(Which which);
+  /// The names of all locks with the configured prefix on any server, sorted. `pattern`: only those
+  /// that match it, see fnmatch(3); empty: all.
+  std::vector<std::string> names(Which which, const std::string& pattern = {});
 
   /// `reader`: see redis::Observer::look().
   std::vector<Observed> look(const std::vector<std::string>& names,
@@ -95,15 +99,13 @@ class Query {
   /// The number of servers that answered completely.
   [[nodiscard]] std::size_t reached() const;
 
-  /// By server, the reason if it could not be asked, or not about everything.
-  [[nodiscard]] std::vector<std::optional<std::string>> troubles() const;
+  [[nodiscard]] Troubles troubles() const;
 
  private:
   const config::Settings& settings_;
   driver::Interview interview_;
   std::deque<redis::Observer> observers_;  // a deque, since they cannot move
-  std::vector<std::optional<std::string>>
-      refusals_;  ///< of servers that answer, but refuse the request
+  Troubles refusals_;                      ///< of servers that answer, but refuse the request
 };
 
 /// If one job holds the lock, and has missed a renewal.

@@ -62,27 +62,23 @@ text { fill: var(--ink); }
 @media (max-width: 560px) { .odd { display: none; } }
 )";
 
-class Drawing {
- public:
-  explicit Drawing(Span span) : span_(span) {}
+struct Drawing {
+  Span span;
+  std::string out = {};
 
   /// The place of a moment, in percent of the width; a margin of 2 percent on both sides.
-  [[nodiscard]] double place(milliseconds time) const {
-    const double part = static_cast<double>((time - span_.begin).count()) /
-                        static_cast<double>((span_.end - span_.begin).count());
-    return 2 + 96 * std::clamp(part, 0.0, 1.0);
-  }
+  [[nodiscard]] double place(milliseconds time) const { return 2 + 96 * span.place(time); }
 
   void text(double x, int y, std::string_view kind, std::string_view text,
             std::string_view anchor = "start") {
-    out_ += fmt::format("<text x=\"{:.2f}%\" y=\"{}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n",
+    out += fmt::format("<text x=\"{:.2f}%\" y=\"{}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n",
                         x, y, kind, anchor, escaped(text));
   }
 
   /// `x`, `width`: in percent. `about`: the tooltip.
   void box(double x, double width, int y, int height, std::string_view kind,
            std::string_view about) {
-    out_ += fmt::format(
+    out += fmt::format(
         "<rect class=\"{}\" x=\"{:.3f}%\" y=\"{}\" width=\"{:.3f}%\" "
         "height=\"{}\"><title>{}</title></rect>\n",
         kind, x, y, width, height, escaped(about));
@@ -94,18 +90,11 @@ class Drawing {
   }
 
   void line(double x, int from, int to, std::string_view kind, const std::string& about = {}) {
-    out_ += fmt::format("<line class=\"{}\" x1=\"{:.3f}%\" x2=\"{:.3f}%\" y1=\"{}\" y2=\"{}\">",
+    out += fmt::format("<line class=\"{}\" x1=\"{:.3f}%\" x2=\"{:.3f}%\" y1=\"{}\" y2=\"{}\">",
                         kind, x, x, from, to);
-    if (!about.empty()) out_ += "<title>" + escaped(about) + "</title>";
-    out_ += "</line>\n";
+    if (!about.empty()) out += "<title>" + escaped(about) + "</title>";
+    out += "</line>\n";
   }
-
-  [[nodiscard]] const Span& span() const { return span_; }
-  [[nodiscard]] const std::string& out() const { return out_; }
-
- private:
-  Span span_;
-  std::string out_;
 };
 
 std::string who_of(const PastRun& run) {
@@ -152,7 +141,7 @@ std::vector<std::size_t> rows_of(const std::vector<PastRun>& runs, const Span& s
 }
 
 void draw_run(Drawing& canvas, const PastRun& run, int y) {
-  const Span& span = canvas.span();
+  const Span& span = canvas.span;
   if (run.ending == Ending::skipped) {
     return canvas.line(canvas.place(run.began), y + 4, y + kBar - 4, "skipped", about(run));
   }
@@ -195,11 +184,11 @@ int draw_lane(Drawing& canvas, const HistoryView& view, int y) {
   canvas.text(2, y + 14, "name", diag::bare_name(view.name));
   canvas.text(2, y + 30, "faint", summary(view));
   y += kLaneLabel;
-  const std::vector<std::size_t> rows = rows_of(view.runs, canvas.span());
+  const std::vector<std::size_t> rows = rows_of(view.runs, canvas.span);
   const std::size_t last = rows.empty() ? 0 : *std::ranges::max_element(rows);
   const int height = kBar + kBetweenBars;
   const int end = y + static_cast<int>(last + 1) * height - kBetweenBars;
-  canvas.bar(canvas.span().begin, canvas.span().end, y, end - y, "track", "the lock was free");
+  canvas.bar(canvas.span.begin, canvas.span.end, y, end - y, "track", "the lock was free");
   for (std::size_t at = 0; at < view.runs.size(); ++at) {
     draw_run(canvas, view.runs[at], y + static_cast<int>(rows[at]) * height);
   }
@@ -233,7 +222,7 @@ std::vector<milliseconds> ticks(const Span& span) {
 /// The times stand above and below the lanes.
 void draw_axis(Drawing& canvas, int from, int to) {
   int number = 0;
-  for (const milliseconds at : ticks(canvas.span())) {
+  for (const milliseconds at : ticks(canvas.span)) {
     const std::tm time = local_time(at);
     const bool midnight = time.tm_hour == 0 && time.tm_min == 0;
     const std::string odd = number++ % 2 == 1 ? " odd" : "";
@@ -282,7 +271,7 @@ std::string title_of(Span span) {
 }
 
 std::string drawing(const std::vector<HistoryView>& views, Span span) {
-  Drawing canvas(span);
+  Drawing canvas{span};
   const bool none =
       std::ranges::all_of(views, [](const HistoryView& view) { return view.runs.empty(); });
   canvas.text(2, 22, "title",
@@ -290,7 +279,7 @@ std::string drawing(const std::vector<HistoryView>& views, Span span) {
               : none        ? "No run in this time"
                             : "Who held the locks");
   canvas.text(2, 38, "faint", title_of(span));
-  Drawing lanes(span);
+  Drawing lanes{span};
   const int top = kTitle + kTopAxis;
   int y = top;
   for (const HistoryView& view : views) {
@@ -305,8 +294,8 @@ std::string drawing(const std::vector<HistoryView>& views, Span span) {
              "role=\"img\">\n"
              "<title>redlock history, {}</title>\n<style>{}</style>\n",
              y, escaped(title_of(span)), kStyle) +
-         "<rect width=\"100%\" height=\"100%\" style=\"fill: var(--paper)\"/>\n" + canvas.out() +
-         lanes.out() + "</svg>\n";
+         "<rect width=\"100%\" height=\"100%\" style=\"fill: var(--paper)\"/>\n" + canvas.out +
+         lanes.out + "</svg>\n";
 }
 
 constexpr std::string_view kPageStyle = R"(

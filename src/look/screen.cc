@@ -17,6 +17,7 @@
 #include "driver/output.h"
 #include "error.h"
 #include "os/clock.h"
+#include "os/fd.h"
 #include "os/loop.h"
 #include "os/signals.h"
 #include "os/stderr.h"
@@ -109,7 +110,7 @@ class Canvas {
   Canvas(const Canvas&) = delete;
   Canvas& operator=(const Canvas&) = delete;
 
-  /// In the background the terminal belongs to the shell.
+  /// In the background the terminal belongs to the shell. If it has hung up, SIGHUP follows.
   void draw(const std::string& lines) {
     if (::tcgetpgrp(STDOUT_FILENO) != ::getpgrp()) return;
     if (!shown_) take_keyboard();
@@ -118,11 +119,11 @@ class Canvas {
     // Erases each line before writing it: after its last column, this would erase that column.
     text += "\x1b[H\x1b[K";
     for (const char c : lines) text += c == '\n' ? std::string("\r\n\x1b[K") : std::string(1, c);
-    write(text + "\x1b[J");
+    os::write_all(STDOUT_FILENO, text + "\x1b[J");
   }
 
   void leave() {
-    if (shown_) write("\x1b[?7h\x1b[?25h\x1b[?1049l");
+    if (shown_) os::write_all(STDOUT_FILENO, "\x1b[?7h\x1b[?25h\x1b[?1049l");
     shown_ = false;
     if (modes_) ::tcsetattr(STDIN_FILENO, TCSANOW, &*modes_);
     modes_.reset();
@@ -148,14 +149,6 @@ class Canvas {
     modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     modes.c_cc[VMIN] = modes.c_cc[VTIME] = 0;
     ::tcsetattr(STDIN_FILENO, TCSANOW, &modes);
-  }
-
-  static void write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-      if (written <= 0) return;  // a terminal that hung up: SIGHUP follows
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
   }
 
   bool shown_ = false;

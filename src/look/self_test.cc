@@ -180,24 +180,21 @@ std::optional<Verdict> judge_steps(const SelfTestResult::Steps& steps, lock::Dur
   return std::nullopt;
 }
 
-/// All votes, including those that came after the quorum.
-std::ptrdiff_t votes(const SelfTestResult& self_test) {
-  return std::ranges::count_if(self_test.servers, is<lock::Granted>,
-                               &SelfTestResult::Steps::acquired);
-}
-
 Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
                       const Tried& tried) {
   const std::string lock = diag::lock_name(tried.name);
   const std::string subject = tried.ours ? "a lock" : lock;
+  // Those that came after the quorum, too.
+  const auto votes = std::ranges::count_if(self_test.servers, is<lock::Granted>,
+                                           &SelfTestResult::Steps::acquired);
   switch (self_test.outcome.kind) {
     case lock::Outcome::Kind::job_ended:
       return {
           Level::ok,
           fmt::format("{} of {} votes in {}: {} was taken, renewed and released; fencing "
                       "number {}",
-                      votes(self_test), settings.servers.size(),
-                      diag::for_people(self_test.grant->waited), subject, self_test.grant->fence)};
+                      votes, settings.servers.size(), diag::for_people(self_test.grant->waited),
+                      subject, self_test.grant->fence)};
     case lock::Outcome::Kind::conflict:
       return {tried.ours ? Level::outage : Level::ok,
               lock + " is held by " +
@@ -235,11 +232,9 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const S
   for (std::size_t server = 0; self_test.grant && server < self_test.servers.size(); ++server) {
     auto verdict = judge_steps(self_test.servers[server], stays);
     if (!verdict || self_test.servers[server].explained) continue;
-    findings.push_back(
-        {verdict->level, settings.servers[server].display(), "trial", std::move(verdict->text)});
+    findings.push_back({std::move(*verdict), settings.servers[server].display(), "trial"});
   }
-  Verdict verdict = judge_outcome(self_test, settings, tried);
-  findings.push_back({verdict.level, {}, "trial", std::move(verdict.text)});
+  findings.push_back({judge_outcome(self_test, settings, tried), {}, "trial"});
   return findings;
 }
 

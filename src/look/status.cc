@@ -29,21 +29,21 @@ constexpr std::size_t kSetIn = 2;
 constexpr std::size_t kMostWaiting = 5;
 
 /// One block, line by line, for a screen.
-class Block {
- public:
-  explicit Block(const diag::Screen& screen) : screen_(screen) {}
+struct Block {
+  const diag::Screen& screen;
+  std::string text = {};
 
   void head(const std::string& name, const std::string& state, diag::Tint tint) {
-    text_ += diag::for_screen(name, screen_) + ": " + diag::paint(state, tint, screen_) + "\n";
+    text += diag::for_screen(name, screen) + ": " + diag::paint(state, tint, screen) + "\n";
   }
 
   /// Further lines of an entry have no label, and are indented by `set_in`.
-  void entry(std::string_view label, const std::string& text, std::size_t set_in = 0,
+  void entry(std::string_view label, const std::string& words, std::size_t set_in = 0,
              diag::Tint tint = diag::Tint::none) {
     std::size_t indent = 0;
-    for (const std::string& line : diag::wrap(diag::for_screen(text, screen_), room() - set_in)) {
-      text_ += "  " + diag::paint(std::string(label), tint, screen_);
-      text_ += fmt::format("{:{}}{}\n", "", kLabel - label.size() + indent, line);
+    for (const std::string& line : diag::wrap(diag::for_screen(words, screen), room() - set_in)) {
+      text += "  " + diag::paint(std::string(label), tint, screen);
+      text += fmt::format("{:{}}{}\n", "", kLabel - label.size() + indent, line);
       label = {};
       indent = set_in;
     }
@@ -52,16 +52,9 @@ class Block {
   /// The columns for the text of an entry.
   [[nodiscard]] std::size_t room() const {
     const std::size_t left = kLabel + 2;
-    const std::size_t width = screen_.width;
+    const std::size_t width = screen.width;
     return width == diag::kNoLimit ? width : std::max(width, 2 * left) - left;
   }
-
-  [[nodiscard]] const diag::Screen& screen() const { return screen_; }
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  const diag::Screen& screen_;
-  std::string text_;
 };
 
 bool is_hold(const Observed& lock) {
@@ -120,23 +113,15 @@ std::string time_left(const Observed& lock) {
 }
 
 void tell_foreign(Block& block, const lock::Sighting& sighting) {
+  std::string holder = "not known: the key says nothing about itself (a string)";
   if (!sighting.owner.empty()) {
-    block.entry("holder",
-                fmt::format("{} of a Redisson lock, {}", redisson_owner(sighting),
-                            diag::counted(sighting.count, "time")));
-  } else if (sighting.kind == lock::Sighting::Kind::value) {
-    block.entry("holder", "not known: the key says nothing about itself (a string)");
-  } else {
-    block.entry("holder",
-                fmt::format("not known: the key is a Redis {}, not a lock of redlock's",
-                            diag::printable(lock::type_of(sighting.value).value_or(""), 20)));
+    holder = fmt::format("{} of a Redisson lock, {}", redisson_owner(sighting),
+                         diag::counted(sighting.count, "time"));
+  } else if (sighting.kind != lock::Sighting::Kind::value) {
+    holder = fmt::format("not known: the key is a Redis {}, not a lock of redlock's",
+                         diag::printable(lock::type_of(sighting.value).value_or(""), 20));
   }
-}
-
-std::string revoked(const records::Holder& revocation) {
-  const auto length = diag::ago(revocation.since);
-  return "by " + diag::process(revocation) +
-         (length ? ", " + diag::for_people(*length) + " ago" : std::string());
+  block.entry("holder", holder);
 }
 
 /// Each reader begins a new line.
@@ -186,7 +171,11 @@ void tell_holder(Block& block, const Observed& lock) {
     const std::string begun = since(holder, over);
     if (!begun.empty()) block.entry("since", begun);
   }
-  if (lock.revocation) block.entry("revoked", revoked(*lock.revocation));
+  if (lock.revocation) {
+    const auto length = diag::ago(lock.revocation->since);
+    block.entry("revoked", "by " + diag::process(*lock.revocation) +
+                               (length ? ", " + diag::for_people(*length) + " ago" : ""));
+  }
   block.entry("mode", lock.slots > 0 ? slots_taken(lock) : lock.shared ? "shared" : "exclusive");
   if (lock.judgement.fence > 0) block.entry("fence", std::to_string(lock.judgement.fence));
   if (lock.sighting->holds > 1) {
@@ -217,7 +206,7 @@ void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
   for (std::size_t at = 0; at < shown; ++at) {
     block.entry(std::exchange(label, {}),
                 describe(queue.known[at], all ? diag::kNoLimit : block.room() - kSetIn,
-                         block.screen().charset),
+                         block.screen.charset),
                 kSetIn);
   }
   const std::size_t more = queue.known.size() - shown + queue.others;
@@ -241,38 +230,6 @@ std::string describe_view(const Observed& lock, std::size_t server, bool quiet) 
   if (!sighting->ttl_left) return fmt::format("{}, never expires", word);
   return fmt::format("{}, {} left", word, diag::for_people(*sighting->ttl_left));
 }
-
-}  // namespace
-
-std::string as_block(const Observed& lock, const Settings& settings, const diag::Screen& screen) {
-  Block block(screen);
-  const State state = lock.judgement.state;
-  block.head(diag::bare_name(lock.id.name), headline(lock),
-             appearance_of(state).tint);
-  if (state == State::foreign) {
-    tell_foreign(block, *lock.sighting);
-  } else if (state != State::free && state != State::undecided) {
-    tell_holder(block, lock);
-  }
-  if (state != State::free && state != State::undecided) {
-    const bool ends = is_hold(lock) && state == State::held;
-    block.entry(state == State::cooling ? "free" : ends ? "ends" : "expires", time_left(lock));
-  }
-  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
-  if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
-  for (const std::string& text : warnings_about(lock, settings)) {
-    block.entry("warning", text, 0, diag::Tint::notice);
-  }
-  if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
-    for (std::size_t server = 0; server < lock.seen.size(); ++server) {
-      block.entry(server == 0 ? "servers" : "",
-                  settings.servers[server].brief() + ": " + describe_view(lock, server, settings.quiet));
-    }
-  }
-  return block.text();
-}
-
-namespace {
 
 bool has_state(const std::vector<Observed>& locks, State state) {
   return std::ranges::any_of(
@@ -323,6 +280,33 @@ Frame look(const cli::Status& request, const diag::Screen& screen) {
 }
 
 }  // namespace
+
+std::string as_block(const Observed& lock, const Settings& settings, const diag::Screen& screen) {
+  Block block{screen};
+  const State state = lock.judgement.state;
+  block.head(diag::bare_name(lock.id.name), headline(lock), appearance_of(state).tint);
+  if (state == State::foreign) {
+    tell_foreign(block, *lock.sighting);
+  } else if (state != State::free && state != State::undecided) {
+    tell_holder(block, lock);
+  }
+  if (state != State::free && state != State::undecided) {
+    const bool ends = is_hold(lock) && state == State::held;
+    block.entry(state == State::cooling ? "free" : ends ? "ends" : "expires", time_left(lock));
+  }
+  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
+  if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
+  for (const std::string& text : warnings_about(lock, settings)) {
+    block.entry("warning", text, 0, diag::Tint::notice);
+  }
+  if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
+    for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+      block.entry(server == 0 ? "servers" : "",
+                  settings.servers[server].brief() + ": " + describe_view(lock, server, settings.quiet));
+    }
+  }
+  return block.text;
+}
 
 Exit status(const cli::Status& request) {
   std::vector<std::string> typed = {"redlock", "status"};

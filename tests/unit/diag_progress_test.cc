@@ -29,8 +29,12 @@ lock::Refused held(const std::string& command = "./deploy.sh",
 
 WaitFacts facts() {
   return {.lock = "deploy-shop",
-          .state = {.refusal = held(), .asked = true, .answering = 3, .servers = 3},
-          .place = WaitFacts::Place{.place = 2, .length = 3},
+          .state = {.refusal = held(),
+                    .asked = true,
+                    .answering = 3,
+                    .servers = 3,
+                    .place = 2,
+                    .length = 3},
           .waited = 41'900ms,
           .limit = 10min,
           .unix_time = kNow};
@@ -167,7 +171,8 @@ TEST_CASE("progress: without UTF-8 there is nothing but ASCII") {
 TEST_CASE("progress: the place in the queue") {
   const auto place = [](std::size_t number, std::size_t length) {
     WaitFacts some = facts();
-    some.place = {number, length};
+    some.state.place = number;
+    some.state.length = length;
     const std::string line = plain_line(some);
     const std::size_t from = line.find("s, ") + 3;
     return line.substr(from, line.find(", waited") - from);
@@ -183,7 +188,7 @@ TEST_CASE("progress: the place in the queue") {
   CHECK(place(22, 100) == "you are 22nd of 100");
   CHECK(place(999, 1000) == "you are 999th of 1000");
   WaitFacts some = facts();
-  some.place.reset();
+  some.state.place = 0;
   CHECK(plain_line(some) ==
         "lock \"deploy-shop\" is held by root@db7 (./deploy.sh) for 3m 12s, waited 0:41 of 10:00");
 }
@@ -218,7 +223,7 @@ TEST_CASE("progress: who is in the way, if it is no job that holds the lock") {
     WaitFacts some = facts();
     some.state.refusal = refusal;
     some.refusal_age = 8500ms;
-    some.place.reset();
+    some.state.place = 0;
     some.limit.reset();
     const std::string line = plain_line(some);
     return line.substr(0, line.find(", waited"));
@@ -247,6 +252,8 @@ TEST_CASE("progress: nobody is known to be in the way") {
   const auto what = [](const lock::Waiting& state) {
     WaitFacts some = facts();
     some.state = state;
+    some.state.place = 2;
+    some.state.length = 3;
     const std::string line = live(some);
     return line.substr(0, line.find(" · waited"));
   };

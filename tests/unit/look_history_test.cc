@@ -87,21 +87,21 @@ TEST_CASE("history: who held it at a time, or who did before and after") {
 }
 
 TEST_CASE("history: bars lie where their time is, and something is seen of each") {
-  const Timeline unicode(kNoon, kNoon + 100s, 10, diag::Charset::utf8);
+  const Timeline unicode{{kNoon, kNoon + 100s}, 10, diag::Charset::utf8};
   CHECK(unicode.bar(kNoon, kNoon + 100s) == "██████████");
   CHECK(unicode.bar(kNoon, kNoon) == "▌         ");
   CHECK(unicode.bar(kNoon + 100s, kNoon + 100s) == "         ▐");
   CHECK(unicode.bar(kNoon + 25s, kNoon + 44s) == "  ▐█▌     ");
   CHECK(unicode.bar(kNoon - 1h, kNoon + 1h) == "██████████");
   CHECK(unicode.mark(kNoon + 55s, '?') == "     ?    ");
-  const Timeline ascii(kNoon, kNoon + 100s, 10, diag::Charset::ascii);
+  const Timeline ascii{{kNoon, kNoon + 100s}, 10, diag::Charset::ascii};
   CHECK(ascii.bar(kNoon + 25s, kNoon + 44s) == "  ###     ");
-  // A time without length.
-  const Timeline none(kNoon, kNoon, 3, diag::Charset::ascii);
+  // The shortest time.
+  const Timeline none{{kNoon, kNoon + 1ms}, 3, diag::Charset::ascii};
   CHECK(none.bar(kNoon, kNoon) == "#  ");
   CHECK(none.head().size() == 3);
   for (const std::size_t width : {1U, 8U, 17U, 40U}) {
-    CHECK(Timeline(kNoon, kNoon + 9h, width, diag::Charset::ascii).head().size() == width);
+    CHECK(Timeline{{kNoon, kNoon + 9h}, width, diag::Charset::ascii}.head().size() == width);
   }
 }
 
@@ -154,11 +154,11 @@ TEST_CASE("history: the usual length is that of the last five runs that ended we
   }
   runs.push_back(run(0s, 1s));
   runs.back().entry.status = 1;
-  const auto usual = usual_of(runs);
+  const auto usual = view_of(runs, {}).usual;
   REQUIRE(usual);
   CHECK(diag::describe(*usual) == "last 5 runs took 4m to 6m");
   runs.erase(runs.begin(), runs.begin() + 5);
-  CHECK_FALSE(usual_of(runs));
+  CHECK_FALSE(view_of(runs, {}).usual);
 }
 
 TEST_CASE("grid: columns are left out in their order until the lines fit") {

@@ -2,10 +2,7 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "cli/help.h"
@@ -139,8 +136,10 @@ Invocation acquire(Line line, Draft draft, const Environment& environment) {
     misused("--on-lost-signal needs --keep-for PID");
   }
   check_mode(draft);
-  return Acquire{settle(draft, environment, line.words, For::job), name, draft.json,
-                 draft.keep_for, draft.on_lost_signal};
+  return Acquire{{settle(draft, environment, line.words, For::job), name},
+                 draft.json,
+                 draft.keep_for,
+                 draft.on_lost_signal};
 }
 
 /// The length that --for or --until gives, from now on.
@@ -156,7 +155,7 @@ Invocation hold(Line line, Draft draft, const Environment& environment) {
   allow_one_name(line, "hold");
   const auto length = hold_length(draft);
   if (!length) misused("how long is the hold? give --for TIME or --until WHEN");
-  Hold request{settle(draft, environment, line.words), name, draft.until, draft.json};
+  Hold request{{settle(draft, environment, line.words), name}, draft.until, draft.json};
   request.settings.ttl = *length;
   return request;
 }
@@ -189,8 +188,7 @@ Invocation renew(Line line, Draft draft, const Environment& environment) {
   if (length && has_ttl) misused("--ttl excludes --for and --until");
   complete(draft, environment);
   if (has_ttl) check_restart_grace(draft);
-  Renew request{settings_for(draft, line.words),
-                line.words.front(),
+  Renew request{{settings_for(draft, line.words), line.words.front()},
                 std::move(token),
                 draft.json,
                 has_ttl || length,
@@ -208,8 +206,10 @@ Invocation force_release(const Line& line, Draft draft, const Environment& envir
     misused("--server-wait needs a token: with --force, redlock waits for no server");
   }
   using How = ForceRelease::How;
-  return ForceRelease{settle(draft, environment, line.words), name,
-                      draft.now ? How::remove : How::revoke, draft.yes, draft.wait_gone};
+  return ForceRelease{{settle(draft, environment, line.words), name},
+                      draft.now ? How::remove : How::revoke,
+                      draft.yes,
+                      draft.wait_gone};
 }
 
 Invocation release(Line line, Draft draft, const Environment& environment) {
@@ -218,7 +218,7 @@ Invocation release(Line line, Draft draft, const Environment& environment) {
     misused("--now, --yes and --wait need --force: redlock release --force NAME");
   }
   std::string token = take_token(line, config::kRelease);
-  return Release{settle(draft, environment, line.words), line.words.front(), std::move(token)};
+  return Release{{settle(draft, environment, line.words), line.words.front()}, std::move(token)};
 }
 
 Invocation show_config(Line, Draft draft, const Environment& environment) {
@@ -229,7 +229,7 @@ Invocation show_config(Line, Draft draft, const Environment& environment) {
 Invocation check(Line line, Draft draft, const Environment& environment) {
   std::erase(line.words, "");  // an empty name counts as none
   config::Settings settings = settle(draft, environment, line.words);
-  return Check{std::move(settings), line.words.empty() ? "" : line.words.front(), draft.json};
+  return Check{{std::move(settings), line.words.empty() ? "" : line.words.front()}, draft.json};
 }
 
 std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
@@ -346,7 +346,7 @@ std::string meant_command(std::string_view word) {
     if (habit.word == word) return std::string(habit.meant);
   }
   std::vector<std::string> names;
-  for (const Command command : commands()) names.emplace_back(command_name(command));
+  for (const Page& page : pages()) names.emplace_back(page.name);
   names.insert(names.end(), {"help", "completions"});
   return config::nearest(word, names);
 }

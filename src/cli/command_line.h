@@ -25,28 +25,28 @@ struct Run {
   std::vector<std::string> words;  ///< the whole command line after `run`
 };
 
-/// `redlock acquire`.
-struct Acquire {
+/// What every request about one lock has.
+struct ForLock {
   config::Settings settings;
   std::string name;
+};
+
+/// `redlock acquire`.
+struct Acquire : ForLock {
   bool json = false;
   std::optional<int> keep_for;  ///< a PID, at least 1
   int on_lost_signal = 0;       ///< 0: none
 };
 
-/// `redlock hold`.
-struct Hold {
-  config::Settings settings;  ///< the ttl is the length of the hold: 1 s to 30 days
-  std::string name;
+/// `redlock hold`. The ttl is the length of the hold: 1 s to 30 days.
+struct Hold : ForLock {
   /// Unix time. Without a value, the hold begins to count when redlock gets the lock.
   std::optional<std::chrono::milliseconds> until;
   bool json = false;
 };
 
 /// `redlock renew`.
-struct Renew {
-  config::Settings settings;
-  std::string name;
+struct Renew : ForLock {
   std::string token;  ///< as acquire prints it; empty: read it from standard input
   bool json = false;
   /// --ttl, --for or --until was given; else the lock keeps the ttl of its acquire.
@@ -55,20 +55,16 @@ struct Renew {
 };
 
 /// `redlock release`.
-struct Release {
-  config::Settings settings;
-  std::string name;
+struct Release : ForLock {
   std::string token;  ///< as acquire prints it; empty: read it from standard input
 };
 
 /// `redlock release --force`.
-struct ForceRelease {
+struct ForceRelease : ForLock {
   enum class How {
     revoke,  ///< the holder stops its job and releases the lock
     remove,  ///< and redlock deletes it immediately (--now)
   };
-  config::Settings settings;
-  std::string name;
   How how = How::revoke;
   bool confirmed = false;  ///< --yes
   bool waits = false;      ///< --wait
@@ -79,10 +75,8 @@ struct ShowConfig {
   config::Draft draft;
 };
 
-/// `redlock check`.
-struct Check {
-  config::Settings settings;
-  std::string name;  ///< of the lock to try; empty: a lock that nobody uses
+/// `redlock check`. The name is that of the lock to try; empty: a lock that nobody uses.
+struct Check : ForLock {
   bool json = false;
 };
 

@@ -2,12 +2,10 @@
 #include "cli/complete.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "cli/command_line.h"
 #include "cli/help.h"
-#include "cli/split.h"
 #include "config/value.h"
 #include "error.h"
 #include "os/signals.h"
@@ -103,8 +101,8 @@ class Completer {
 };
 
 /// The first sentence of the command's help.
-std::string summary(Command command) {
-  std::string_view head = help_head(command);
+std::string summary(const Page& page) {
+  std::string_view head = page.head;
   head.remove_prefix(head.find(": ") + 2);
   std::string text(head.substr(0, std::min(head.find("\n\n"), head.find_first_of(";:"))));
   std::ranges::replace(text, '\n', ' ');
@@ -117,7 +115,7 @@ Completion complete_command(const std::string& word, bool after_help) {
   const auto offer = [&](std::string_view candidate, const std::string& help) {
     if (candidate.starts_with(word)) result.candidates.push_back({std::string(candidate), help});
   };
-  for (const Command command : commands()) offer(command_name(command), summary(command));
+  for (const Page& page : pages()) offer(page.name, summary(page));
   if (after_help) return result;
   offer("help", "show help");
   offer("completions", "print a script that completes redlock's words in a shell");
@@ -155,8 +153,8 @@ std::optional<config::Settings> settings_of(std::vector<Given> options,
   }
 }
 
-}  // namespace
-
+/// `words`: the command line after `redlock`, up to the word under the cursor, which may be empty.
+/// Never fails: for a line that redlock would refuse there may be no candidates.
 Completion complete(const std::vector<std::string>& words) {
   if (words.empty()) return {};
   if (words.size() == 1) return complete_command(words[0], false);
@@ -170,6 +168,8 @@ Completion complete(const std::vector<std::string>& words) {
   }
   return result;
 }
+
+}  // namespace
 
 std::string to_text(const Completion& completion) {
   std::string text;

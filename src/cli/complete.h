@@ -30,10 +30,6 @@ struct Completion {
   std::vector<Given> options;  ///< the options before the word under the cursor
 };
 
-/// `words`: the command line after `redlock`, up to the word under the cursor, which may be empty.
-/// Never fails: for a line that redlock would refuse there may be no candidates.
-Completion complete(const std::vector<std::string>& words);
-
 /// One candidate a line, with its help after a tab. The last line is `:` and
 /// Completion::also; `:job` has the index after a blank.
 std::string to_text(const Completion& completion);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/value.h"
+#include "diag/text.h"
 #include "exit_status.h"
 
 namespace redlock::cli {
@@ -72,11 +73,6 @@ Servers and settings:
 The manual: man redlock
 )";
 
-struct Page {
-  config::Command command;
-  std::string_view name;
-  std::string_view head;  ///< the text before the options
-};
 constexpr Page kPages[] = {
     {config::kRun, "run",
      R"(redlock run: run a command while holding a lock that is kept on Redis servers
@@ -298,18 +294,6 @@ std::string exit_statuses(config::Command command) {
   return text;
 }
 
-/// Removes from `text` as many words as fit into `width`, and returns them.
-std::string_view take_line(std::string_view& text, std::size_t width) {
-  std::size_t end = text.size();
-  if (end > width) {
-    end = text.rfind(' ', width);
-    if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
-  }
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
 /// A row's text for the right-hand column: its help, its default, its variable.
 std::string describe(const Row& row) {
   std::string text(row.help);
@@ -323,9 +307,9 @@ std::string entry(std::string_view left, std::string_view right) {
   std::string out;
   std::string line = "  " + std::string(left);
   if (line.size() + 2 > kRight) out = std::exchange(line, {}) + '\n';
-  while (!right.empty()) {
+  for (const std::string& part : diag::wrap(right, kWidth - kRight)) {
     line.resize(kRight, ' ');
-    out.append(std::exchange(line, {})).append(take_line(right, kWidth - kRight)).append("\n");
+    out.append(std::exchange(line, {})).append(part).append("\n");
   }
   return out;
 }
@@ -417,25 +401,19 @@ std::optional<config::Command> find_command(std::string_view word) {
   return page == std::end(kPages) ? std::nullopt : std::optional(page->command);
 }
 
-std::vector<config::Command> commands() {
-  std::vector<config::Command> all;
-  for (const Page& page : kPages) all.push_back(page.command);
-  return all;
+std::span<const Page> pages() {
+  return kPages;
 }
 
 std::string main_help() {
   return std::string(kMainHelp);
 }
 
-std::string_view help_head(config::Command command) {
-  return page_of(command).head;
-}
-
 std::string help(config::Command command) {
   const auto shown = [](const Row& row) {
     return !of_servers(row) || row.name == key::server || row.name == key::help_servers;
   };
-  return std::string(help_head(command)) + options_of(command, shown) + help_foot(command);
+  return std::string(page_of(command).head) + options_of(command, shown) + help_foot(command);
 }
 
 std::string servers_help(config::Command command) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -191,17 +190,15 @@ class Splitter {
 
 /// trigger_on_parse stores values in the order of argv, across options (the last of -s and -x
 /// wins). allow_extra_args(false) also keeps CLI11 from splitting `[a,b]`.
-CLI::Option* define(CLI::App& app, const Row& row, Draft& draft) {
+void define(CLI::App& app, const Row& row, Draft& draft) {
   const auto take = [&row, &draft](const CLI::results_t& values) {
-    store(row, draft, values.back(), {Origin::flag});
+    store(row, draft, row.metavar.empty() ? "" : values.back(), {Origin::flag});
     return true;
   };
-  const auto note = [&row, &draft] { store(row, draft, {}, {Origin::flag}); };
-  const std::string flags(row.flags);
-  CLI::Option* option = row.metavar.empty()
-                            ? app.add_flag_callback(flags, note)
-                            : app.add_option(flags, take)->expected(1)->allow_extra_args(false);
-  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->trigger_on_parse();
+  app.add_option(std::string(row.flags), take)
+      ->expected(row.metavar.empty() ? 0 : 1)
+      ->allow_extra_args(false)
+      ->trigger_on_parse();
 }
 
 }  // namespace
@@ -215,7 +212,6 @@ Draft read_options(std::vector<Given> options) {
   if (options.empty()) return draft;
   CLI::App app;
   app.set_help_flag();  // the table has our own
-  std::set<const Row*> defined;
   std::vector<std::string> words;
   for (Given& given : options) {
     const Row& row = *given.row;
@@ -223,8 +219,8 @@ Draft read_options(std::vector<Given> options) {
       store(row, draft, given.value, {Origin::flag});
       continue;
     }
-    if (defined.insert(&row).second) define(app, row, draft);
     words.emplace_back(row.flags.substr(0, row.flags.find(',')));
+    if (app.get_option_no_throw(words.back()) == nullptr) define(app, row, draft);
     if (!row.metavar.empty()) words.push_back(std::move(given.value));
   }
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back

@@ -9,10 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
-#include <string_view>
+#include <optional>
 #include <system_error>
 
-#include "config/toml_file.h"
 #include "config/value.h"
 #include "error.h"
 #include "os/fd.h"
@@ -25,8 +24,7 @@ using redis::Endpoint;
 /// The content of a file. /dev/null counts as a file, and so does a pipe without a name (`<(…)`,
 /// /dev/stdin). A named pipe (FIFO) does not: it may have no writer.
 struct FileRead {
-  int error = 0;          ///< errno; 0: no error
-  bool too_long = false;  ///< the file has more bytes than the caller asked for
+  int error = 0;  ///< errno; 0: no error
   std::string text;
   mode_t mode = 0;  ///< of fstat(2)
   uid_t owner = 0;
@@ -48,21 +46,21 @@ bool is_named_pipe(int fd, mode_t mode) {
 
 /// Where `lines`, in the form of kPipesVariable, say that the content is; otherwise `path`.
 std::string kept_path(std::string_view lines, const std::string& path) {
-  while (!lines.empty()) {
-    const std::string_view line = lines.substr(0, lines.find('\n'));
+  for (const std::string_view line : parts_of(lines, "\n")) {
     const std::size_t blank = line.find(' ');
-    if (blank != std::string_view::npos && line.substr(blank + 1) == path) {
-      return "/proc/self/fd/" + std::string(line.substr(0, blank));
-    }
-    lines.remove_prefix(line.size() < lines.size() ? line.size() + 1 : line.size());
+    if (line.substr(blank + 1) == path) return "/proc/self/fd/" + std::string(line.substr(0, blank));
   }
   return path;
 }
 
-FileRead read_file(const std::string& path, std::size_t most) {
+/// Reads the file, or more than `most` bytes of a file that is longer. Takes the content of a
+/// pipe that an earlier redlock has read from there (draft.earlier_pipes), and stores that of a
+/// pipe which we read ourselves in draft.settings.pipes.
+FileRead read_file(const std::string& path, std::size_t most, Draft& draft) {
   FileRead file;
+  const std::string where = kept_path(draft.earlier_pipes, path);
   // O_NONBLOCK: open(2) must not wait for the writer of a pipe.
-  const os::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const os::Fd fd(::open(where.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) {
     file.error = errno;
@@ -73,15 +71,6 @@ FileRead read_file(const std::string& path, std::size_t most) {
   file.fifo = is_named_pipe(fd.get(), status.st_mode);
   if (file.fifo) return file;
   file.error = os::read_all(fd.get(), file.text, most);
-  file.too_long = file.text.size() > most;
-  return file;
-}
-
-/// Reads the file, or the beginning of a file with more than `most` bytes. Takes the content of a
-/// pipe that an earlier redlock has read from there (draft.earlier_pipes), and stores that of a
-/// pipe which we read ourselves in draft.settings.pipes.
-FileRead read_file_or_pipe(const std::string& path, std::size_t most, Draft& draft) {
-  FileRead file = read_file(kept_path(draft.earlier_pipes, path), most);
   // A terminal, too, gives each line to one reader only.
   if (!S_ISREG(file.mode) && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
   return file;
@@ -126,7 +115,7 @@ void add_file(Draft& draft) {
   const bool named = !draft.config_file.empty();
   if (!named) draft.config_file = kDefaultFile;
   const std::string& path = draft.config_file;
-  const FileRead file = read_file_or_pipe(path, kLongestFile, draft);
+  const FileRead file = read_file(path, kLongestFile, draft);
   draft.no_file = !named && (file.error == ENOENT || file.error == ENOTDIR);
   if (draft.no_file) return;
   if (const std::string why = file.trouble(); !why.empty()) {
@@ -134,7 +123,7 @@ void add_file(Draft& draft) {
                 "configuration file " + quote(path) + ": " + why +
                     (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
   }
-  if (file.too_long) {
+  if (file.text.size() > kLongestFile) {
     throw Error(ExitStatus::config, "configuration file " + quote(path) + ": too long");
   }
   if (file.text.empty()) return;
@@ -161,9 +150,22 @@ bool same_server(const Endpoint& one, const Endpoint& other) {
   });
 }
 
+ExitStatus status_of(Origin origin) {
+  return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
+}
+
+/// The name of a row's flag in messages: `-w/--wait`.
+std::string flag_name(const Row& row) {
+  const std::vector<std::string_view> flags = parts_of(row.flags, ",");
+  const auto longer =
+      std::ranges::find_if(flags, [](std::string_view flag) { return flag.starts_with("--"); });
+  const std::string first(flags.front());
+  return longer == flags.begin() ? first : first + "/" + std::string(*longer);
+}
+
 /// How messages name the origin of a row's value.
 std::string place(const Draft& draft, std::string_view name) {
-  return place(row_of(name), draft, draft.of(name).source);
+  return place(*std::ranges::find(table(), name, &Row::name), draft, draft.of(name).source);
 }
 
 void check_servers(const Draft& draft) {
@@ -192,11 +194,11 @@ void check_servers(const Draft& draft) {
 }
 
 std::string read_password(const std::string& path, Draft& draft) {
-  constexpr std::size_t too_long = 64 * std::size_t{1024};
-  FileRead file = read_file_or_pipe(path, too_long, draft);
+  constexpr std::size_t kLongest = 64 * std::size_t{1024};
+  FileRead file = read_file(path, kLongest, draft);
   std::string& text = file.text;
   if (const std::string why = file.trouble(); !why.empty()) bad_password_file(path, why);
-  if (file.too_long) bad_password_file(path, "too long for a password");
+  if (text.size() > kLongest) bad_password_file(path, "too long for a password");
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   if (text.empty()) bad_password_file(path, "it is empty");
@@ -216,12 +218,11 @@ std::string choose_password(Draft& draft) {
 }
 
 void add_password(Draft& draft) {
-  const auto needs_one = [](const Endpoint& server) { return server.credentials.password.empty(); };
-  auto& servers = draft.settings.servers;
-  if (std::none_of(servers.begin(), servers.end(), needs_one)) return;
-  const std::string password = choose_password(draft);
-  for (Endpoint& server : servers) {
-    if (needs_one(server)) server.credentials.password = password;
+  std::optional<std::string> password;
+  for (Endpoint& server : draft.settings.servers) {
+    if (!server.credentials.password.empty()) continue;
+    if (!password) password = choose_password(draft);
+    server.credentials.password = *password;
   }
 }
 
@@ -282,10 +283,6 @@ void store(const Row& row, Draft& draft, std::string_view value, Source source) 
   if (row.type != Type::secret && row.type != Type::uri_list) given.text = value;
 }
 
-ExitStatus status_of(Origin origin) {
-  return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
-}
-
 std::string variable(const Environment& environment, const char* name) {
   const char* value = environment(name);
   return value == nullptr ? "" : value;
@@ -305,9 +302,7 @@ void complete(Draft& draft, const Environment& environment) {
 void check_kill_after(const Draft& draft) {
   const Settings& settings = draft.settings;
   if (!settings.kill_after || settings.grace_fits()) return;
-  const bool flag =
-      draft.origin(key::kill_after) == Origin::flag || draft.origin(key::ttl) == Origin::flag;
-  throw Error(flag ? ExitStatus::usage : ExitStatus::config,
+  throw Error(status_of(std::max(draft.origin(key::kill_after), draft.origin(key::ttl))),
               place(draft, key::kill_after) + ": expected at most a third of the ttl of " +
                   format_duration(settings.ttl) + ", not " + format_duration(*settings.kill_after));
 }

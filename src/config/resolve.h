@@ -3,8 +3,8 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
-#include "config/settings.h"
 #include "config/table.h"
 
 namespace redlock::config {
@@ -16,9 +16,6 @@ std::string place(const Row& row, const Draft& draft, Source source);
 /// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
 /// else 78).
 void store(const Row& row, Draft& draft, std::string_view value, Source source);
-
-/// The status of an error in a value of this origin: 64 for a flag, else 78.
-ExitStatus status_of(Origin origin);
 
 /// Where an earlier redlock keeps what it read from pipes: a line "DESCRIPTOR PATH" for each, with
 /// the path as the user wrote it. Only redlock itself sets it.
@@ -44,5 +41,25 @@ void check_kill_after(const Draft& draft);
 /// Throws Error (64, 78) if the completed draft's ttl is too long for its restart grace. For the
 /// commands that take or renew a lock with this ttl: whoever has a lock must be able to release it.
 void check_restart_grace(const Draft& draft);
+
+// The configuration file: toml_file.cc.
+
+struct NotToml {
+  unsigned line;
+  std::string_view why;  ///< contains nothing of the text
+};
+
+/// Throws NotToml for the first violation of TOML's grammar (https://toml.io/en/v1.0.0), before
+/// toml++ parses the text: version 3.3 ends in an assertion on "[=" and "a=[}", and in undefined
+/// behaviour on a bare key or an escape that is not ASCII. toml++ itself checks whether a word is a
+/// number, a text is valid UTF-8, and each key occurs once.
+void check_toml(std::string_view text);
+
+enum class Content { secret, settings };
+
+/// Stores the values in `text`, the content of draft.config_file, for the settings that neither a
+/// flag nor a variable has set. Returns whether the text contains a password. Throws Error (78)
+/// with file and line for any mistake, except in the value of a setting that is set already.
+Content read_toml(const std::string& text, Draft& draft);
 
 }  // namespace redlock::config

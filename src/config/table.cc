@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
+#include <tuple>
+#include <type_traits>
 
 #include "config/value.h"
 #include "lock/value.h"
@@ -13,13 +15,15 @@ namespace redlock::config {
 namespace {
 
 using redis::TlsSettings;
-using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-constexpr nanoseconds kLongestGrace = 48h;  // twice the longest ttl
+constexpr Bounds kTtl{1s, 24h};
+constexpr Bounds kRestartGrace{0ns, 48h};  // twice the longest ttl
+constexpr Bounds kTimeOut{1ms, kLongestDuration};
+constexpr Bounds kInterval{100ms, 24h};
+constexpr Bounds kHoldTime{1s, kLongestHold};
+constexpr Bounds kMinHold{0ns, kLongestHold};
 constexpr int kMostReplicas = 15;
-constexpr nanoseconds kLongestHold = 720h;  // the servers keep the fence of an idle lock as long
 
 constexpr std::string_view kWaiting = "Waiting for the lock";
 constexpr std::string_view kLasting = "How long the lock lasts";
@@ -39,26 +43,13 @@ constexpr unsigned kByToken = kRenew | kRelease;
 constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
 constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
 
-/// The metavar of a row with a choice: the enumeration's values in their order.
 constexpr std::string_view kWhen = "auto|always|never";
 constexpr std::string_view kHowMuch = "full|name|none";
 
-/// Where the draft keeps a member.
-template <class Type>
-Type& in(Draft& draft, Type Settings::*member) {
-  return draft.settings.*member;
-}
-template <class Type>
-Type& in(Draft& draft, Type Draft::*member) {
-  return draft.*member;
-}
-template <class Type>
-Type& in(Draft& draft, Type TlsSettings::*member) {
-  return draft.settings.tls.*member;
-}
-template <class Type>
-Type& in(Draft& draft, Type HistoryOptions::*member) {
-  return draft.history.*member;
+/// The member in that part of the draft which has it.
+template <class Type, class Part>
+Type& in(Draft& draft, Type Part::*member) {
+  return std::get<Part&>(std::tie(draft, draft.settings, draft.settings.tls, draft.history)).*member;
 }
 
 /// A flag without a value.
@@ -83,25 +74,34 @@ void set_integer(Draft& draft, std::string_view value) {
   field = static_cast<std::remove_reference_t<decltype(field)>>(to_integer(value, least, most));
 }
 
+template <auto member, Tense tense>
+void set_moment(Draft& draft, std::string_view value) {
+  in(draft, member) = to_moment(value, tense, draft.settings.warnings);
+}
+
+enum class Round { down, up };
+
+/// Stores a time, in the unit of the member.
+template <auto member, const Bounds& bounds = kAnyTime, Round round = Round::down>
+void set_time(Draft& draft, std::string_view value) {
+  auto& field = in(draft, member);
+  using Unit = std::remove_cvref_t<decltype(*std::optional(field))>;
+  const auto time = to_duration(value, bounds);
+  field = round == Round::up ? std::chrono::ceil<Unit>(time) : std::chrono::floor<Unit>(time);
+}
+
+/// `words`: the enumeration's values in their order, between '|'.
 template <class Enum, const std::string_view& words>
-Enum to_choice_of(std::string_view value) {
-  return static_cast<Enum>(to_choice(value, words));
-}
-
-nanoseconds to_any_time(std::string_view value) {
-  return to_duration(value);
-}
-
-milliseconds to_any_milliseconds(std::string_view value) {
-  return in_milliseconds(to_duration(value));
-}
-
-milliseconds to_ttl(std::string_view value) {
-  return in_milliseconds(to_duration(value, {1s, 24h}));
-}
-
-milliseconds to_hold_time(std::string_view value) {
-  return std::chrono::ceil<milliseconds>(to_duration(value, {1s, kLongestHold}));
+Enum to_choice(std::string_view value) {
+  const std::vector<std::string_view> all = parts_of(words, "|");
+  const auto word = std::ranges::find(all, value);
+  if (word != all.end()) return static_cast<Enum>(word - all.begin());
+  std::string expected;
+  for (const std::string_view each : all) {
+    if (!expected.empty()) expected += each == all.back() ? " or " : ", ";
+    expected += each;
+  }
+  refuse(expected, value);
 }
 
 void add_servers(Draft& draft, std::string_view value) {
@@ -115,6 +115,19 @@ void set_tls_insecure(Draft& draft, std::string_view value) {
   if (!yes && value != "0" && value != "false") refuse("0 or 1", value);
   draft.settings.tls.verify =
       yes ? TlsSettings::Verify::nothing : TlsSettings::Verify::server;
+}
+
+/// A host's name, which is not an IP address.
+std::string to_host_name(std::string_view value) {
+  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
+                    value.find_first_of(":/@ ") == std::string_view::npos;
+  if (!name) refuse("a host's name, without a port", value);
+  return std::string(value);
+}
+
+std::string to_file(std::string_view value) {
+  if (value.empty()) refuse("the name of a file", value);
+  return std::string(value);
 }
 
 std::string to_optional_file(std::string_view value) {
@@ -138,35 +151,31 @@ constexpr Row kTable[] = {
     {"nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
      "do not wait: give up if the lock is held", "", Type::toggle, kAsk, turn<&Draft::nonblocking>},
     {"wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting, "wait no longer than this; 0 is -n",
-     "no limit", Type::duration, kAsk, set<&Settings::wait, to_any_time>},
+     "no limit", Type::duration, kAsk, set_time<&Settings::wait>},
     {"conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N", kWaiting,
      "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,
      set_integer<&Settings::conflict_exit_code, 0, 255>},
     {"progress", "--progress", "REDLOCK_PROGRESS", kWhen, kWaiting,
      "show who holds the lock, your place in the queue and the time; auto: live on a terminal, a "
      "line each minute where CI is set",
-     "auto", Type::text, kAsk, set<&Settings::progress, to_choice_of<When, kWhen>>},
+     "auto", Type::text, kAsk, set<&Settings::progress, to_choice<When, kWhen>>},
 
     {key::ttl, "--ttl", "REDLOCK_TTL", "TIME", kLasting,
      "how long the lock lasts without renewal, and so how long it outlives a dead host", "30s",
-     Type::duration, kKeep, set<&Settings::ttl, to_ttl>},
+     Type::duration, kKeep, set_time<&Settings::ttl, kTtl>},
     {key::kill_after, "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
      "grace: how long a job that lost its lock has from the first signal to KILL; at most ttl/3",
-     "5s or ttl/6, whichever is less", Type::duration, kKeep,
-     set<&Settings::kill_after, to_any_milliseconds>},
+     "5s or ttl/6, whichever is less", Type::duration, kKeep, set_time<&Settings::kill_after>},
     {"for", "--for", nullptr, "TIME", kLasting,
      "how long a maintenance hold lasts, from now on: 90, 5m, 1h30m, 3d; at most 30d", "",
-     Type::duration, kHold | kRenew, set<&Draft::hold_for, to_hold_time>},
+     Type::duration, kHold | kRenew, set_time<&Draft::hold_for, kHoldTime, Round::up>},
     {"until", "--until", nullptr, "WHEN", kLasting,
      "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,
-     kHold | kRenew,
-     [](Draft& draft, std::string_view value) {
-       draft.until = to_future_moment(value, kLongestHold, draft.settings.warnings);
-     }},
+     kHold | kRenew, set_moment<&Draft::until, Tense::future>},
     {"max-runtime", "--max-runtime", nullptr, "TIME", kHolding, "stop the command after this long",
      "no limit", Type::duration, kRun,
      [](Draft& draft, std::string_view value) {
-       const nanoseconds time = to_duration(value);
+       const auto time = to_duration(value);
        draft.settings.max_runtime.reset();
        if (time > 0ns) draft.settings.max_runtime = time;  // 0: no limit, as for timeout(1)
      }},
@@ -181,14 +190,10 @@ constexpr Row kTable[] = {
      kRun, set<&Settings::on_lost>},
     {"min-hold", "--min-hold", nullptr, "TIME", kHolding,
      "keep the lock at least this long from the start on, even if the command ends sooner", "0",
-     Type::duration, kRun,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.min_hold =
-           std::chrono::ceil<milliseconds>(to_duration(value, {0ns, kLongestHold}));
-     }},
+     Type::duration, kRun, set_time<&Settings::min_hold, kMinHold, Round::up>},
     {"once", "--once", nullptr, "TIME", kHolding,
      "do nothing if a successful run began less than this ago", "", Type::duration, kRun,
-     set<&Settings::once, to_hold_time>},
+     set_time<&Settings::once, kHoldTime, Round::up>},
     {key::once_exit_code, "--once-exit-code", nullptr, "N", kHolding,
      "exit status when --once found such a run", "0", Type::integer, kRun,
      set_integer<&Settings::once_exit_code, 0, 255>},
@@ -206,7 +211,7 @@ constexpr Row kTable[] = {
      Type::integer, kAsk | kByToken, set_integer<&Settings::log_entries, 0, 100'000>},
     {"record-command", "--record-command", "REDLOCK_RECORD_COMMAND", kHowMuch, kOther,
      "how much of the command the servers keep, for status and history to show", "full", Type::text,
-     kAsk | kRelease, set<&Settings::record_command, to_choice_of<RecordCommand, kHowMuch>>},
+     kAsk | kRelease, set<&Settings::record_command, to_choice<RecordCommand, kHowMuch>>},
     {"message", "-m,--message", nullptr, "TEXT", kOther,
      "why you take the lock; waiters, status, list and history can read it", "", Type::text, kAsk,
      set<&Settings::message>},
@@ -217,7 +222,7 @@ constexpr Row kTable[] = {
     {key::renew_ttl, "--ttl", nullptr, "TIME", kLasting, "the new ttl",
      "the ttl that it was taken with", Type::duration, kRenew,
      [](Draft& draft, std::string_view value) {
-       draft.settings.ttl = to_ttl(value);
+       set_time<&Settings::ttl, kTtl>(draft, value);
        draft.given[key::ttl].source = {Origin::flag};  // so that no variable or file sets it
      }},
     {"keep-for", "--keep-for", nullptr, "PID", kLasting,
@@ -245,20 +250,15 @@ constexpr Row kTable[] = {
      "", Type::uri_list, kLook, add_servers},
     {key::server_timeout, "--server-timeout", "REDLOCK_SERVER_TIMEOUT", "TIME", kServers,
      "how long one server may take to answer", "200ms", Type::duration, kLook,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.server_timeout = in_milliseconds(to_duration(value, {1ms, kLongestDuration}));
-     }},
+     set_time<&Settings::server_timeout, kTimeOut>},
     {key::server_wait, "--server-wait", "REDLOCK_SERVER_WAIT", "TIME", kServers,
      "how long to keep trying while too few servers answer", "10s", Type::duration, kAsk | kByToken,
-     set<&Settings::server_wait, to_any_milliseconds>},
+     set_time<&Settings::server_wait>},
     {key::restart_grace, "--restart-grace", "REDLOCK_RESTART_GRACE", "TIME", kServers,
      "how long a restarted server, which may have forgotten a lock, does not vote; at least the "
      "largest ttl in use; 0: it votes immediately",
      "60s", Type::duration, kAsk | kRenew,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.restart_grace =
-           std::chrono::ceil<std::chrono::seconds>(to_duration(value, {0ns, kLongestGrace}));
-     }},
+     set_time<&Settings::restart_grace, kRestartGrace, Round::up>},
     {"replicas", "--replicas", "REDLOCK_REPLICAS", "N", kServers,
      "a server's vote counts only once N of its replicas have it (WAIT); then a fail-over forgets "
      "fewer locks",
@@ -313,21 +313,13 @@ constexpr Row kTable[] = {
     {"since", "--since", nullptr, "WHEN", kRuns,
      "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
      "2026-11-20T02:30",
-     "all", Type::text, kHistory,
-     [](Draft& draft, std::string_view value) {
-       draft.history.since = to_moment(value, draft.settings.warnings);
-     }},
+     "all", Type::text, kHistory, set_moment<&HistoryOptions::since, Tense::past>},
     {"history-until", "--until", nullptr, "WHEN", kRuns,
      "only runs that began before that time", "now", Type::text, kHistory,
-     [](Draft& draft, std::string_view value) {
-       draft.history.until = to_moment(value, draft.settings.warnings);
-     }},
+     set_moment<&HistoryOptions::until, Tense::past>},
     {"at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
-     kHistory,
-     [](Draft& draft, std::string_view value) {
-       draft.history.at = to_moment(value, draft.settings.warnings);
-     }},
+     kHistory, set_moment<&HistoryOptions::at, Tense::past>},
     {"last", "--last", nullptr, "N", kRuns, "only the last N runs of each lock", "all",
      Type::integer, kHistory, set_integer<&HistoryOptions::last, 1, 1'000'000>},
     {"failed", "--failed", nullptr, "", kRuns,
@@ -365,13 +357,10 @@ constexpr Row kTable[] = {
      "show the same again and again, on a terminal, until Ctrl-C", "", Type::toggle,
      kStatus | kList, turn<&Draft::watch>},
     {key::interval, "--interval", nullptr, "TIME", kOther, "with --watch: how often", "2s",
-     Type::duration, kStatus | kList,
-     [](Draft& draft, std::string_view value) {
-       draft.interval = in_milliseconds(to_duration(value, {100ms, 24h}));
-     }},
+     Type::duration, kStatus | kList, set_time<&Draft::interval, kInterval>},
     {"color", "--color", nullptr, kWhen, kOther,
      "colours; auto: on a terminal, unless NO_COLOR is set", "auto", Type::text,
-     kCheck | kStatus | kList | kHistory, set<&Settings::color, to_choice_of<When, kWhen>>},
+     kCheck | kStatus | kList | kHistory, set<&Settings::color, to_choice<When, kWhen>>},
     {"verbose", "-v,--verbose", nullptr, "", kOther,
      "name the holder, the times, and each change; twice: the answer of each server", "",
      Type::toggle, kAsk | kByToken, count_verbose},
@@ -405,10 +394,6 @@ std::span<const Row> table() {
   return kTable;
 }
 
-const Row& row_of(std::string_view name) {
-  return *std::ranges::find(kTable, name, &Row::name);
-}
-
 bool takes(Command command, const Row& row) {
   if ((row.commands & command) != 0) return true;
   const bool has_settings = command == kConfig || command == kCheck;
@@ -440,14 +425,6 @@ const Row* find_flag(Command command, std::string_view flag) {
     }
   }
   return nullptr;
-}
-
-std::string flag_name(const Row& row) {
-  const std::vector<std::string_view> flags = parts_of(row.flags, ",");
-  const auto longer =
-      std::ranges::find_if(flags, [](std::string_view flag) { return flag.starts_with("--"); });
-  const std::string first(flags.front());
-  return longer == flags.begin() ? first : first + "/" + std::string(*longer);
 }
 
 }  // namespace redlock::config

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "error.h"
 
 namespace redlock::config {
 
@@ -94,7 +93,6 @@ struct Row {
 };
 
 std::span<const Row> table();
-const Row& row_of(std::string_view name);
 
 /// Whether `command` takes this row. `config` and `check` take their own rows and those rows of
 /// `run` that have a variable.
@@ -110,9 +108,6 @@ std::string file_key(const Row& row);
 
 /// The row of `command` with this flag (`-w`, `--wait`), or null.
 const Row* find_flag(Command command, std::string_view flag);
-
-/// The name of a row's flag in messages: `-w/--wait`.
-std::string flag_name(const Row& row);
 
 /// Where a value came from. A later origin overrides an earlier one.
 enum class Origin { built_in, file, environment, flag };

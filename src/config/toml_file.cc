@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The only file that includes toml++, which takes seconds to compile.
-#include "config/toml_file.h"
-
 #include <toml++/toml.h>
 #include <algorithm>
 #include <array>
@@ -36,131 +34,124 @@ bool is_number_like(std::string_view word) {
 
 /// No setting takes a date, but Reader has a better message for that.
 bool is_date(std::string_view word) {
-  constexpr std::string_view kShape = "0000-00-00T00:00:00Z";
-  const bool whole = word.size() == 10 || word.size() == 19 || word.size() == 20;
-  return whole && std::ranges::equal(word, kShape.substr(0, word.size()), [](char c, char shape) {
-           return shape == '0' ? is_digit(c) : c == shape;
-         });
+  return has_shape(word, "0000-00-00") || has_shape(word, "0000-00-00T00:00:00") ||
+         has_shape(word, "0000-00-00T00:00:00Z");
 }
 
-/// One function for each rule of the grammar. Each returns false after a call of complain().
+bool is_ascii(char c) {
+  return static_cast<unsigned char>(c) < 0x80;
+}
+
+/// One function for each rule of the grammar. Throws NotToml.
 class Scan {
  public:
   explicit Scan(std::string_view text) : rest_(text) { take("\xef\xbb\xbf"); }
 
-  std::optional<NotToml> run() {
+  void run() {
     while (skip_lines(), !rest_.empty()) {
-      if (!(at('[') ? heading() : pair(0)) || !end_of_line()) return complaint_;
+      at('[') ? heading() : pair(0);
+      end_of_line();
     }
-    return std::nullopt;
   }
 
  private:
-  bool heading() {
+  void heading() {
     const bool twice = take("[[");
     if (!twice) take("[");
-    skip(kSpace);
-    if (!key()) return false;
-    return take(twice ? "]]" : "]") || complain("expected a ] after the key");
+    key();
+    if (!take(twice ? "]]" : "]")) refuse("expected a ] after the key");
   }
 
-  bool pair(unsigned depth) {
-    if (!key()) return false;
-    if (!take("=")) return complain("expected a = after the key");
+  void pair(unsigned depth) {
+    key();
+    if (!take("=")) refuse("expected a = after the key");
     skip(kSpace);
-    return value(depth);
+    value(depth);
   }
 
-  /// Takes the blanks after the key, too.
-  bool key() {
+  /// Takes the blanks before and after the key, too.
+  void key() {
     do {
       skip(kSpace);
+      if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''")) refuse("expected a key");
       if (at('"') || at('\'')) {
-        if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''") || !text()) {
-          return complain("expected a key");
-        }
+        text();
       } else if (!skip(kBare)) {
-        return complain(
+        refuse(
             "expected a key; a key with other characters than A-Z, a-z, 0-9, - and _ needs quotes");
       }
       skip(kSpace);
     } while (take("."));
-    return true;
   }
 
-  bool value(unsigned depth) {
-    if (depth > kDeepest) return complain("brackets are nested too deeply");
+  void value(unsigned depth) {
+    if (depth > kDeepest) refuse("brackets are nested too deeply");
     if (at('"') || at('\'')) return text();
     if (take("[")) return array(depth + 1);
     if (take("{")) return table(depth + 1);
     const std::string_view word =
         rest_.substr(0, rest_.find_first_not_of(std::string(kBare) + "+.:"));
-    if (!is_number_like(word) && !is_date(word)) return complain("expected a value");
+    if (!is_number_like(word) && !is_date(word)) refuse("expected a value");
     drop(word.size());
-    return true;
   }
 
-  bool array(unsigned depth) {
+  void array(unsigned depth) {
     while (skip_lines(), !take("]")) {
-      if (!value(depth)) return false;
+      value(depth);
       skip_lines();
-      if (!take(",") && !at(']')) return complain("expected a , or ] after the value");
+      if (!take(",") && !at(']')) refuse("expected a , or ] after the value");
     }
-    return true;
   }
 
-  bool table(unsigned depth) {
+  void table(unsigned depth) {
     skip(kSpace);
-    if (take("}")) return true;
+    if (take("}")) return;
     do {
-      if (!pair(depth)) return false;
+      pair(depth);
       skip(kSpace);
     } while (take(","));
-    return take("}") || complain("expected a , or } after the value");
+    if (!take("}")) refuse("expected a , or } after the value");
   }
 
-  bool text() {
+  void text() {
     const unsigned begin = line_;
     const char quote = rest_.front();
-    const std::string end(rest_.starts_with(std::string(3, quote)) ? 3 : 1, quote);
+    const bool several_lines = rest_.starts_with(std::string(3, quote));
+    const std::string end(several_lines ? 3 : 1, quote);
     take(end);
-    while (!rest_.empty() && (end.size() == 3 || !at('\n'))) {
+    while (!rest_.empty() && (several_lines || !at('\n'))) {
       if (take(end)) {
         // Up to two quotes may stand before the three closing ones.
-        for (int more = 0; end.size() == 3 && more < 2 && at(quote); ++more) drop(1);
-        return true;
+        for (int more = 0; several_lines && more < 2 && at(quote); ++more) drop(1);
+        return;
       }
-      const bool escapes = quote == '"' && at('\\');
-      if (escapes ? !escape(end.size() == 3) : !take(rest_.substr(0, 1))) return false;
+      quote == '"' && at('\\') ? escape(several_lines) : drop(1);
     }
     line_ = begin;
-    return complain("a text has no closing quote");
+    refuse("a text has no closing quote");
   }
 
   /// The characters that toml++ looks at must be ASCII; toml++ checks the other rules itself.
-  bool escape(bool several_lines) {
-    take("\\");
+  void escape(bool several_lines) {
+    drop(1);
     if (several_lines && skip(" \t\r\n")) {  // toml++ compares what follows with all blanks
-      return rest_.empty() || static_cast<unsigned char>(rest_.front()) < 0x80 ||
-             complain(
-                 "after a \\ at the end of a line, the text goes on with a character that is "
-                 "not ASCII");
+      if (rest_.empty() || is_ascii(rest_.front())) return;
+      refuse(
+          "after a \\ at the end of a line, the text goes on with a character that is not ASCII");
     }
     const std::size_t digits = at('u') ? 4 : at('U') ? 8 : 0;
     const std::string_view code = rest_.substr(0, digits + 1);
-    const bool fits = code.size() == digits + 1 &&
-                      code.find_first_not_of("0123456789abcdefABCDEF", 1) == code.npos &&
-                      static_cast<unsigned char>(code.front()) < 0x80;
-    if (!fits) return complain("a \\ in a text does not begin an escape");
+    const bool fits = code.size() == digits + 1 && is_ascii(code.front()) &&
+                      code.find_first_not_of("0123456789abcdefABCDEF", 1) == code.npos;
+    if (!fits) refuse("a \\ in a text does not begin an escape");
     if (!at('\n')) drop(code.size());
-    return true;
   }
 
-  bool end_of_line() {
+  void end_of_line() {
     skip(kSpace);
     if (at('#')) drop(std::min(rest_.find('\n'), rest_.size()));
     take("\r");
-    return rest_.empty() || take("\n") || complain("something follows the value or heading");
+    if (!rest_.empty() && !take("\n")) refuse("something follows the value or heading");
   }
 
   /// Skips blanks, ends of lines and comments.
@@ -190,14 +181,10 @@ class Scan {
     rest_.remove_prefix(count);
   }
 
-  bool complain(std::string_view why) {
-    if (!complaint_) complaint_ = NotToml{line_, why};
-    return false;
-  }
+  [[noreturn]] void refuse(std::string_view why) const { throw NotToml{line_, why}; }
 
   std::string_view rest_;
   unsigned line_ = 1;
-  std::optional<NotToml> complaint_;
 };
 
 std::string name_of(toml::node_type type) {
@@ -334,15 +321,19 @@ std::string without_input(std::string_view description) {
 
 }  // namespace
 
-std::optional<NotToml> not_toml(std::string_view text) {
-  return Scan(text).run();
+void check_toml(std::string_view text) {
+  Scan(text).run();
 }
 
 Content read_toml(const std::string& text, Draft& draft) {
-  const auto refuse_text = [&draft](unsigned line, const std::string& why) {
-    refuse(draft, line, "not valid TOML (texts need quotes): " + why);
+  const auto refuse_text = [&draft](unsigned line, std::string_view why) {
+    refuse(draft, line, std::string("not valid TOML (texts need quotes): ").append(why));
   };
-  if (const auto trouble = not_toml(text)) refuse_text(trouble->line, std::string(trouble->why));
+  try {
+    check_toml(text);
+  } catch (const NotToml& trouble) {
+    refuse_text(trouble.line, trouble.why);
+  }
   const toml::parse_result parsed = toml::parse(text, draft.config_file);
   if (!parsed) {
     refuse_text(parsed.error().source().begin.line, without_input(parsed.error().description()));

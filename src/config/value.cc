@@ -14,7 +14,6 @@
 
 namespace redlock::config {
 
-using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
@@ -55,30 +54,26 @@ const Unit* unit_of(std::string_view name) {
   return unit == std::end(kUnits) ? nullptr : unit;
 }
 
-/// Removes from `text` the leading characters from `first` to `last`, and returns them.
-std::string_view take(std::string_view& text, char first, char last) {
-  std::size_t count = 0;
-  while (count < text.size() && text[count] >= first && text[count] <= last) ++count;
-  const std::string_view taken = text.substr(0, count);
-  text.remove_prefix(count);
+/// Removes the leading characters of `text` that are in `set`, and returns them.
+std::string_view take(std::string_view& text, std::string_view set) {
+  const std::string_view taken = text.substr(0, text.find_first_not_of(set));
+  text.remove_prefix(taken.size());
   return taken;
 }
 
-std::optional<std::uint64_t> whole_part(std::string_view digits, std::uint64_t unit) {
+/// Returns nothing for more than kLongest. Each decimal is worth a tenth of the digit before it. A
+/// division loses less than a nanosecond. If any division loses something, one extra nanosecond
+/// compensates.
+std::optional<std::uint64_t> nanoseconds_of(std::string_view whole, std::string_view decimals,
+                                            std::uint64_t unit) {
   std::uint64_t value = 0;
-  for (const char digit : digits) {
+  for (const char digit : whole) {
     value = value * 10 + static_cast<std::uint64_t>(digit - '0');
     if (value > kLongest / unit) return std::nullopt;
   }
-  return value * unit;
-}
-
-/// Each digit is worth a tenth of the digit before it. A division loses less than a nanosecond. If
-/// any division loses something, one extra nanosecond compensates.
-std::uint64_t fraction(std::string_view digits, std::uint64_t unit) {
-  std::uint64_t value = 0;
+  value *= unit;
   bool lost = false;
-  for (const char digit : digits) {
+  for (const char digit : decimals) {
     lost = lost || (digit != '0' && (unit == 0 || unit % 10 != 0));
     unit /= 10;
     value += static_cast<std::uint64_t>(digit - '0') * unit;
@@ -94,21 +89,19 @@ struct Part {
 };
 
 std::optional<Part> take_part(std::string_view& text) {
-  const std::string_view whole = take(text, '0', '9');
-  std::string_view decimals;
+  constexpr std::string_view kDigits = "0123456789";
+  const std::string_view whole = take(text, kDigits);
   const bool point = text.starts_with('.');
-  if (point) {
-    text.remove_prefix(1);
-    decimals = take(text, '0', '9');
-  }
+  if (point) text.remove_prefix(1);
+  const std::string_view decimals = point ? take(text, kDigits) : "";
   if (whole.empty() && decimals.empty()) return std::nullopt;
-  const std::string_view name = take(text, 'a', 'z');
+  const std::string_view name = take(text, "abcdefghijklmnopqrstuvwxyz");
   const Unit* const unit = unit_of(name);
   if (unit == nullptr && !name.empty()) return std::nullopt;
-  const std::uint64_t length = unit == nullptr ? kSecond : unit->in_nanoseconds;
-  const auto value = whole_part(whole, length);
-  if (!value) return std::nullopt;
-  return Part{*value + fraction(decimals, length), unit, point};
+  const auto length =
+      nanoseconds_of(whole, decimals, unit == nullptr ? kSecond : unit->in_nanoseconds);
+  if (!length) return std::nullopt;
+  return Part{*length, unit, point};
 }
 
 std::optional<int> whole_number(std::string_view text) {
@@ -162,6 +155,12 @@ std::size_t distance(std::string_view one, std::string_view other) {
 }
 
 }  // namespace
+
+bool has_shape(std::string_view text, std::string_view shape) {
+  return std::ranges::equal(text, shape, [](char c, char expected) {
+    return expected == '0' ? is_digit(c) : c == expected;
+  });
+}
 
 std::optional<nanoseconds> parse_duration(std::string_view text) {
   std::uint64_t sum = 0;
@@ -233,10 +232,6 @@ nanoseconds to_duration(std::string_view value, Bounds bounds) {
   refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w)", value);
 }
 
-milliseconds in_milliseconds(nanoseconds time) {
-  return std::chrono::floor<milliseconds>(time);
-}
-
 int to_integer(std::string_view value, int least, int most) {
   const auto number = whole_number(value);
   if (number && *number >= least && *number <= most) return *number;
@@ -250,18 +245,6 @@ int to_signal(std::string_view value) {
     if (number ? signal.number == *number : signal.name == name) return signal.number;
   }
   refuse("a signal (TERM, SIGTERM, 15)", value);
-}
-
-std::string to_file(std::string_view value) {
-  if (value.empty()) refuse("the name of a file", value);
-  return std::string(value);
-}
-
-std::string to_host_name(std::string_view value) {
-  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
-                    value.find_first_of(":/@ ") == std::string_view::npos;
-  if (!name) refuse("a host's name, without a port", value);
-  return std::string(value);
 }
 
 std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before) {
@@ -287,18 +270,6 @@ std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t befo
   std::vector<redis::Endpoint> servers;
   for (std::size_t index = 0; index < uris.size(); ++index) servers.push_back(parse(index));
   return servers;
-}
-
-std::size_t to_choice(std::string_view value, std::string_view words) {
-  const std::vector<std::string_view> all = parts_of(words, "|");
-  const auto word = std::ranges::find(all, value);
-  if (word != all.end()) return static_cast<std::size_t>(word - all.begin());
-  std::string expected;
-  for (const std::string_view each : all) {
-    if (!expected.empty()) expected += each == all.back() ? " or " : ", ";
-    expected += each;
-  }
-  refuse(expected, value);
 }
 
 std::string quote(std::string_view text) {

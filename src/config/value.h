@@ -19,8 +19,14 @@ constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+/// Whether `text` is `shape`, with a digit in place of each 0.
+bool has_shape(std::string_view text, std::string_view shape);
+
 /// The longest valid duration. Its sum with an instant cannot overflow.
 inline constexpr std::chrono::hours kLongestDuration{100 * 365 * 24};
+
+/// A maintenance hold may last this long: the servers keep the fence of an idle lock as long.
+inline constexpr std::chrono::hours kLongestHold{30 * 24};
 
 /// Reads a duration: a decimal number of seconds (`90`, `1.5`, `.007`, as for flock(1)), or numbers
 /// with units, the largest unit first: `500ms`, `30s`, `5m`, `2h`, `1d`, `1w`, `1h30m`, `1m1.5s`.
@@ -42,24 +48,14 @@ inline constexpr Bounds kAnyTime{std::chrono::nanoseconds(0), kLongestDuration};
 
 std::chrono::nanoseconds to_duration(std::string_view value, Bounds bounds = kAnyTime);
 
-std::chrono::milliseconds in_milliseconds(std::chrono::nanoseconds time);
-
 int to_integer(std::string_view value, int least, int most);
 
 /// A signal as kill(1) takes it: TERM, SIGTERM or 15.
 int to_signal(std::string_view value);
 
-std::string to_file(std::string_view value);
-
-/// A host's name, which is not an IP address.
-std::string to_host_name(std::string_view value);
-
 /// The servers of a list that white space separates: at least one. `before`: how many servers are
 /// known already, for the number of a server in messages.
 std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before);
-
-/// The number of `value` among the words, which a '|' separates.
-std::size_t to_choice(std::string_view value, std::string_view words);
 
 /// The parts of `text` that are not empty, between any of the separators.
 std::vector<std::string_view> parts_of(std::string_view text, std::string_view separators);
@@ -78,48 +74,36 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 
 // Moments: moment.cc.
 
-/// Whether the clock shows a local time twice, as in the hour before summer time ends.
-enum class Repeated { no, yes };
+enum class Tense { past, future };
 
-/// Reads a moment in the past, and returns it in Unix time. Understands each time that redlock
-/// prints:
+struct Moment {
+  std::chrono::milliseconds at;  ///< Unix time
+  bool repeated = false;  ///< the clock shows this twice, as in the hour before summer time ends
+};
+
+/// Reads a moment in the past or in the future. Understands each time that redlock prints:
 ///
-///   90s, 2h, 3d, 1w                         that long ago (a duration with a unit)
+///   90s, 2h, 3d, 1w                         that long ago, or in that time
 ///   2026-11-20, 2026-11-20T02:30[:15]       local time; a blank may replace the T
 ///   2026-11-20T02:30Z, …+01:00, …-0330      the time in that zone; a blank may precede it
-///   11-20, 11-20T02:30[:15]                 the most recent one
-///   02:30[:15]                              the most recent time the clock showed 02:30
+///   11-20, 11-20T02:30[:15]                 the most recent one, or the next one
+///   02:30[:15]                              the most recent or next time the clock shows 02:30
 ///   1795172400000                           milliseconds since 1970, at least 12 digits
-///   today, yesterday, now                   today and yesterday: the beginning of that day
+///   now; today, yesterday; tomorrow         the beginning of that day; tomorrow: only in the
+///                                           future, the others: only in the past
 ///
 /// `now`: Unix time. Returns nothing for any other text, and for days and times that do not exist.
-/// Of a day and a time that the clock shows twice it takes the first one.
-std::optional<std::chrono::milliseconds> parse_moment(std::string_view text,
-                                                      std::chrono::milliseconds now,
-                                                      Repeated* repeated = nullptr);
-
-/// The same for a moment in the future:
-///
-///   90s, 2h, 3d, 1w                         in that time
-///   2026-11-20, 2026-11-20T02:30…           as above
-///   11-20, 11-20T02:30[:15]                 the next one
-///   02:30[:15]                              the next time the clock shows 02:30
-///   tomorrow                                the beginning of that day
-///
-/// Also returns moments in the past: a date may be one.
-std::optional<std::chrono::milliseconds> parse_future_moment(std::string_view text,
-                                                             std::chrono::milliseconds now,
-                                                             Repeated* repeated = nullptr);
+/// A date may mean a moment that is not in the past, or not in the future. Of a day and a time that
+/// the clock shows twice it takes the first one.
+std::optional<Moment> parse_moment(std::string_view text, std::chrono::milliseconds now,
+                                   Tense tense);
 
 /// Unix time as "2026-11-20 02:30:00 +0100", in this host's zone.
 std::string local_time(std::chrono::milliseconds moment);
 
-/// The same for a setting: a moment at least 1 s and at most `most` ahead. If the clock shows it
-/// twice, a warning says which one it is.
-std::chrono::milliseconds to_future_moment(std::string_view value, std::chrono::nanoseconds most,
-                                           std::vector<std::string>& warnings);
-
-/// The same for a moment in the past.
-std::chrono::milliseconds to_moment(std::string_view value, std::vector<std::string>& warnings);
+/// The same for a setting: a moment in the past, or at least 1 s and at most kLongestHold ahead. If
+/// the clock shows it twice, a warning says which one it is.
+std::chrono::milliseconds to_moment(std::string_view value, Tense tense,
+                                    std::vector<std::string>& warnings);
 
 }  // namespace redlock::config

@@ -36,13 +36,6 @@ std::string round_for_people(std::chrono::nanoseconds length) {
   return text;
 }
 
-std::string roughly(std::chrono::nanoseconds length) {
-  using namespace std::chrono;
-  if (length < seconds(1)) return for_people(round<milliseconds>(length));
-  if (length < minutes(1)) return for_people(round<seconds>(length));
-  return round_for_people(round<minutes>(length));
-}
-
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time) {
   const std::chrono::milliseconds now = os::unix_now();
   if (unix_time.count() <= 0 || unix_time >= now) return std::nullopt;
@@ -57,6 +50,12 @@ std::optional<Usual> usual_of(std::span<const std::chrono::milliseconds> latest_
 }
 
 std::string range_of(const Usual& usual) {
+  using namespace std::chrono;
+  const auto roughly = [](milliseconds length) {
+    if (length < seconds(1)) return for_people(length);
+    if (length < minutes(1)) return for_people(round<seconds>(length));
+    return round_for_people(round<minutes>(length));
+  };
   const std::string least = roughly(usual.least);
   const std::string most = roughly(usual.most);
   return least == most ? "about " + least : least + " to " + most;

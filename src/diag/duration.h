@@ -23,9 +23,6 @@ std::string for_people(std::chrono::duration<Rep, Period> length) {
 /// The same for a length that the user chose: "10m" and "1h", not "10m 0s" and "1h 0m".
 std::string round_for_people(std::chrono::nanoseconds length);
 
-/// The same without the digits that do not matter: "4m", "2h 5m".
-std::string roughly(std::chrono::nanoseconds length);
-
 /// The time since a moment that this or another host recorded, unless it is 0 or in the future.
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time);
 
@@ -39,7 +36,7 @@ struct Usual {
 /// `latest_first`: how long the successful runs took; the first five count, if there are two.
 std::optional<Usual> usual_of(std::span<const std::chrono::milliseconds> latest_first);
 
-/// "4m to 6m", "about 4m"
+/// "4m to 6m", "about 4m": without the digits that do not matter.
 std::string range_of(const Usual& usual);
 
 /// "last 5 runs took 4m to 6m"

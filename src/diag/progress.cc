@@ -99,6 +99,13 @@ std::string place_text(const WaitFacts& facts, std::string_view before) {
   return fmt::format("{}{} of {}", before, ordinal(state.place), state.length);
 }
 
+/// "0:41", "10:00", "1:02:03".
+std::string as_clock(seconds time) {
+  const auto whole = time.count();
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
 std::string time_text(const WaitFacts& facts) {
   const std::string waited = as_clock(floor<seconds>(facts.waited));
   return facts.limit ? waited + " of " + as_clock(ceil<seconds>(*facts.limit)) : waited;
@@ -218,12 +225,6 @@ std::string fit_name(Composer composer, std::size_t width, Charset charset) {
 }
 
 }  // namespace
-
-std::string as_clock(seconds time) {
-  const auto whole = time.count();
-  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
 
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
   return fit_name(Composer(facts, Style::heading, charset), width, charset);

@@ -20,7 +20,7 @@ struct WaitFacts {
   std::string lock;  ///< its name
   lock::Waiting state;
   lock::Duration refusal_age{};  ///< since the servers named Waiting::refusal
-  std::optional<Usual> usual = {};  ///< how long the holder may take
+  std::optional<Usual> usual{};  ///< how long the holder may take
   lock::Duration waited{};
   std::optional<lock::Duration> limit;    ///< of the wait
   std::chrono::milliseconds unix_time{};  ///< by this host's clock
@@ -40,8 +40,5 @@ std::string plain_line(const WaitFacts& facts);
 constexpr lock::Instant next_due(lock::Instant began, lock::Duration every, lock::Instant now) {
   return began + ((now - began) / every + 1) * every;
 }
-
-/// "0:41", "10:00", "1:02:03".
-std::string as_clock(std::chrono::seconds time);
 
 }  // namespace redlock::diag

@@ -134,7 +134,44 @@ Verbosity Reporter::for_a_user() const {
 }
 
 void Reporter::say(const lock::Report& report) {
-  std::visit([this](const auto& each) { tell(each); }, report);
+  std::visit(
+      lock::Overloaded{
+          [this](const Unavailable& unavailable) {
+            line(Verbosity::quiet, "{}: cannot reach enough servers ({} of {} needed): {}", lock_,
+                 needed(), servers_.size(), list(unavailable.complaints));
+          },
+          [this](const SameServer& twins) {
+            line(Verbosity::quiet,
+                 "{} and {} are one and the same server, and a server has one vote; leave one of "
+                 "them out",
+                 servers_.at(twins.first), servers_.at(twins.second));
+          },
+          [this](const RenewalFailing& failing) {
+            line(Verbosity::normal,
+                 "warning: {} cannot be renewed, the job will be stopped in {} if that lasts: {}",
+                 lock_, for_people(failing.job_stops_in), list(failing.complaints));
+          },
+          [this](const RenewalRecovered&) {
+            line(Verbosity::normal, "{} was renewed again", lock_);
+          },
+          [this](const NotOursAtRelease& not_ours) {
+            line(Verbosity::quiet,
+                 "{} was no longer ours when the job ended, another job may have run at the same "
+                 "time: {}",
+                 lock_, list(not_ours.complaints));
+          },
+          [this](const Skipped& skipped) {
+            line(for_a_user(), "{}: job skipped, {}", lock_, describe(skipped.done));
+          },
+          [this](const MarkUnconfirmed& unconfirmed) {
+            line(Verbosity::normal,
+                 "warning: too few servers know that the job of {} was done, --once may let it run "
+                 "again: {}",
+                 lock_, list(unconfirmed.complaints));
+          },
+          [this](const auto& each) { tell(each); },
+      },
+      report);
 }
 
 /// The display shows that the wait has begun; a log says so with -v.
@@ -197,27 +234,6 @@ void Reporter::tell(const Acquired& acquired) {
        round_for_people(std::chrono::floor<seconds>(acquired.waited)));
 }
 
-void Reporter::tell(const Unavailable& unavailable) {
-  line(Verbosity::quiet, "{}: cannot reach enough servers ({} of {} needed): {}", lock_, needed(),
-       servers_.size(), list(unavailable.complaints));
-}
-
-void Reporter::tell(const SameServer& twins) {
-  line(Verbosity::quiet,
-       "{} and {} are one and the same server, and a server has one vote; leave one of them out",
-       servers_.at(twins.first), servers_.at(twins.second));
-}
-
-void Reporter::tell(const RenewalFailing& failing) {
-  line(Verbosity::normal,
-       "warning: {} cannot be renewed, the job will be stopped in {} if that lasts: {}", lock_,
-       for_people(failing.job_stops_in), list(failing.complaints));
-}
-
-void Reporter::tell(const RenewalRecovered&) {
-  line(Verbosity::normal, "{} was renewed again", lock_);
-}
-
 void Reporter::tell(const Stopping& stopping) {
   // If somebody has deleted the lock, too few votes may be left to learn that it is lost.
   const bool without_lock = stopping.reason == lock::StopReason::lost ||
@@ -239,22 +255,6 @@ void Reporter::tell(const Stopping& stopping) {
     case lock::StopReason::supervisor_gone:
       return line(Verbosity::normal, "{}: redlock was killed, stopping the job", lock_);
   }
-}
-
-void Reporter::tell(const NotOursAtRelease& not_ours) {
-  line(Verbosity::quiet,
-       "{} was no longer ours when the job ended, another job may have run at the same time: {}",
-       lock_, list(not_ours.complaints));
-}
-
-void Reporter::tell(const Skipped& skipped) {
-  line(for_a_user(), "{}: job skipped, {}", lock_, describe(skipped.done));
-}
-
-void Reporter::tell(const MarkUnconfirmed& unconfirmed) {
-  line(Verbosity::normal,
-       "warning: too few servers know that the job of {} was done, --once may let it run again: {}",
-       lock_, list(unconfirmed.complaints));
 }
 
 void Reporter::tell(const ReleaseUnconfirmed& unconfirmed) {

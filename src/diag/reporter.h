@@ -64,14 +64,7 @@ class Reporter {
   void tell(const lock::report::Contended& contended);
   void tell(const lock::report::QuorumMissing& missing);
   void tell(const lock::report::Acquired& acquired);
-  void tell(const lock::report::Unavailable& unavailable);
-  void tell(const lock::report::SameServer& twins);
-  void tell(const lock::report::RenewalFailing& failing);
-  void tell(const lock::report::RenewalRecovered& recovered);
   void tell(const lock::report::Stopping& stopping);
-  void tell(const lock::report::NotOursAtRelease& not_ours);
-  void tell(const lock::report::Skipped& skipped);
-  void tell(const lock::report::MarkUnconfirmed& unconfirmed);
   void tell(const lock::report::ReleaseUnconfirmed& unconfirmed);
   void tell(const lock::report::Released& released);
   void warn_of_other_settings(const lock::Refused& refusal);

@@ -25,23 +25,6 @@ std::size_t columns_of(std::string_view character) {
   return wide ? 2 : 1;
 }
 
-/// The parameter of SGR (ECMA-48, 8.3.117).
-const char* sgr_of(Tint tint) {
-  switch (tint) {
-    case Tint::good:
-      return "32";
-    case Tint::notice:
-      return "33";
-    case Tint::bad:
-      return "31";
-    case Tint::faint:
-      return "2";
-    case Tint::none:
-      break;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::size_t columns(std::string_view text) {
@@ -98,7 +81,8 @@ std::string bare_name(std::string_view name) {
 
 std::string paint(std::string text, Tint tint, const Screen& screen) {
   if (!screen.colors || tint == Tint::none || text.empty()) return text;
-  return std::string("\x1b[").append(sgr_of(tint)).append("m").append(text).append("\x1b[m");
+  const std::string color = "\x1b[" + std::to_string(static_cast<int>(tint)) + "m";
+  return color + text + "\x1b[m";
 }
 
 std::string for_screen(std::string text, const Screen& screen) {

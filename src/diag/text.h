@@ -56,13 +56,14 @@ struct Screen {
   bool colors = false;
 };
 
-/// What a colour says. A text must say the same without it.
+/// What a colour says, and its number as a parameter of SGR (ECMA-48, 8.3.117). A text must say the
+/// same without it.
 enum class Tint {
-  none,
-  good,    ///< green: held, no problem
-  notice,  ///< yellow: cooling, revoked, a warning
-  bad,     ///< red: undecided, failed
-  faint,   ///< grey: headings
+  none = 0,
+  faint = 2,    ///< grey: headings
+  bad = 31,     ///< red: undecided, failed
+  good = 32,    ///< green: held, no problem
+  notice = 33,  ///< yellow: cooling, revoked, a warning
 };
 
 /// `text` in its colour, if the screen has colours.

@@ -8,14 +8,12 @@
 #include <array>
 #include <csignal>
 #include <ctime>
-#include <exception>
 #include <new>
 #include <utility>
 
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "os/clock.h"
-#include "records/holder.h"
 #include "redis/requests/keys.h"
 #include "redis/requests/answer.h"
 

@@ -8,9 +8,9 @@
 #include <exception>
 #include <set>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "diag/progress.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "driver/setup.h"
@@ -73,13 +73,6 @@ UsualRun::UsualRun(const config::Settings& settings, const redis::ServerSet& ser
                    std::string key)
     : settings_(settings), servers_(servers), key_(std::move(key)) {}
 
-void UsualRun::ask(lock::Instant now) {
-  // turn() comes so seldom that the time-outs of a vote would be too short.
-  reading_.emplace(settings_.servers[server_], servers_.tls_for(server_),
-                   redis::Timeouts{.request = kMostReading, .connect = kMostReading});
-  reading_->log.read(key_, now, redis::LogReader::Extent::latest);
-}
-
 bool UsualRun::turn(lock::Instant now) noexcept {
   if (now < next_) return false;
   next_ = now + kLookAtLog;
@@ -95,18 +88,20 @@ void UsualRun::read(lock::Instant now) {
   if (!reading_) {
     limit_ = now + kMostReading;
     os::require_free_descriptors(2 * settings_.servers.size() + kSpareDescriptors);
-    return ask(now);
-  }
-  reading_->questions.turn(now);
-  const bool finished = reading_->questions.finished();
-  if (!finished && now < limit_) return;
-  const bool failed = reading_->log.trouble().has_value();
-  if (finished && !failed) usual_ = diag::usual_of(lengths_of(reading_->log.take_lines()));
-  stop();
-  if (finished && failed && ++server_ < settings_.servers.size() && now < limit_) {
+  } else {
+    reading_->questions.turn(now);
+    const bool finished = reading_->questions.finished();
+    if (!finished && now < limit_) return;
+    const bool failed = finished && reading_->log.trouble();
+    if (finished && !failed) usual_ = diag::usual_of(lengths_of(reading_->log.take_lines()));
+    stop();
+    if (!failed || ++server_ == settings_.servers.size() || now >= limit_) return;
     next_ = now + kLookAtLog;
-    ask(now);
   }
+  // turn() comes so seldom that the time-outs of a vote would be too short.
+  reading_.emplace(settings_.servers[server_], servers_.tls_for(server_),
+                   redis::Timeouts{.request = kMostReading, .connect = kMostReading});
+  reading_->log.read(key_, now, redis::LogReader::Extent::latest);
 }
 
 void UsualRun::stop() noexcept {
@@ -121,11 +116,22 @@ Progress::Mode progress_mode(const config::Settings& settings) {
   return settings.progress == config::When::always || is_ci() ? Mode::lines : Mode::none;
 }
 
-diag::WaitNews wait_news(const config::Settings& settings) {
-  return {.shown = progress_mode(settings) != Progress::Mode::none,
-          .conflict_status = settings.conflict_exit_code,
-          .fingerprint = server_set_fingerprint(settings.servers),
-          .slots = settings.slots};
+diag::Reporter reporter_for(const config::Settings& settings, const std::string& lock_name,
+                            os::Stderr& out) {
+  std::vector<std::string> servers;
+  for (const redis::Endpoint& server : settings.servers) servers.push_back(server.brief());
+  const diag::Verbosity verbosity = settings.verbose > 1   ? diag::Verbosity::detailed
+                                    : settings.verbose > 0 ? diag::Verbosity::verbose
+                                    : settings.quiet       ? diag::Verbosity::quiet
+                                                           : diag::Verbosity::normal;
+  return {out,
+          lock_name,
+          std::move(servers),
+          verbosity,
+          {.shown = progress_mode(settings) != Progress::Mode::none,
+           .conflict_status = settings.conflict_exit_code,
+           .fingerprint = server_set_fingerprint(settings.servers),
+           .slots = settings.slots}};
 }
 
 Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patience,
@@ -161,24 +167,19 @@ void Progress::turn(const lock::Session& session, lock::Instant now) {
     return;
   }
   if (usual_) usual_->begin(now);
-  show(facts(state, now));
+  show(state, now);
   next_ = diag::next_due(began_, interval(mode_), now);
 }
 
-diag::WaitFacts Progress::facts(const lock::Waiting& state, lock::Instant now) const {
-  diag::WaitFacts facts{.lock = lock_,
-                        .state = state,
-                        .refusal_age = now - state.refused_at,
-                        .usual = {},
-                        .waited = now - began_,
-                        .limit = limit_,
-                        .unix_time = os::unix_now()};
-  if (usual_) facts.usual = usual_->usual();
-  return facts;
-}
-
 /// The last column stays empty: some terminals begin a new line when a program writes to it.
-void Progress::show(const diag::WaitFacts& facts) const {
+void Progress::show(const lock::Waiting& state, lock::Instant now) const {
+  const diag::WaitFacts facts{.lock = lock_,
+                              .state = state,
+                              .refusal_age = now - state.refused_at,
+                              .usual = usual_ ? usual_->usual() : std::nullopt,
+                              .waited = now - began_,
+                              .limit = limit_,
+                              .unix_time = os::unix_now()};
   if (mode_ == Mode::status) return manager_->tell("STATUS=" + diag::plain_line(facts));
   if (mode_ == Mode::lines) return out_.line("redlock: " + diag::plain_line(facts));
   const std::size_t width = os::terminal_width(STDERR_FILENO).value_or(kUsualWidth) - 1;

@@ -9,7 +9,6 @@
 
 #include "config/settings.h"
 #include "diag/duration.h"
-#include "diag/progress.h"
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "lock/time.h"
@@ -53,7 +52,6 @@ class UsualRun {
     redis::LogReader log;
   };
 
-  void ask(lock::Instant now);
   void read(lock::Instant now);
 
   const config::Settings& settings_;
@@ -107,8 +105,7 @@ class Progress {
   }
 
  private:
-  [[nodiscard]] diag::WaitFacts facts(const lock::Waiting& state, lock::Instant now) const;
-  void show(const diag::WaitFacts& facts) const;
+  void show(const lock::Waiting& state, lock::Instant now) const;
 
   Mode mode_;
   std::string lock_;
@@ -123,7 +120,8 @@ class Progress {
 /// How to show the wait on our standard error.
 Progress::Mode progress_mode(const config::Settings& settings);
 
-/// What else the reporter says about the wait.
-diag::WaitNews wait_news(const config::Settings& settings);
+/// Words the events of that lock, as the settings want it.
+diag::Reporter reporter_for(const config::Settings& settings, const std::string& lock_name,
+                            os::Stderr& out);
 
 }  // namespace redlock::driver

@@ -28,9 +28,7 @@ std::string place_of(const redis::Endpoint& server) {
   std::vector<std::string> nodes;
   for (const redis::Address& node : server.nodes) nodes.push_back(node.display());
   std::ranges::sort(nodes);
-  std::string place;
-  for (const std::string& node : nodes) place += node + ",";
-  return fmt::format("{} {} {}\n", place, server.service, server.db);
+  return fmt::format("{}, {} {}\n", fmt::join(nodes, ","), server.service, server.db);
 }
 
 std::string host_name() {
@@ -125,12 +123,6 @@ lock::Plan plan_for(const config::Settings& settings) {
   };
 }
 
-diag::Verbosity verbosity_of(const config::Settings& settings) {
-  if (settings.verbose > 1) return diag::Verbosity::detailed;
-  if (settings.verbose > 0) return diag::Verbosity::verbose;
-  return settings.quiet ? diag::Verbosity::quiet : diag::Verbosity::normal;
-}
-
 redis::Timeouts timeouts_of(const config::Settings& settings) {
   return {.request = settings.request_timeout(), .connect = settings.connect_timeout()};
 }
@@ -155,12 +147,6 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
 /// resolver. Standard error is opened once more.
 void require_connections(std::size_t servers) {
   os::require_free_descriptors(2 * servers + 1);
-}
-
-std::vector<std::string> displays_of(const config::Settings& settings) {
-  std::vector<std::string> names;
-  for (const redis::Endpoint& server : settings.servers) names.push_back(server.brief());
-  return names;
 }
 
 Interview::Interview(const config::Settings& settings, redis::Timeouts timeouts)

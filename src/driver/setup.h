@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "diag/reporter.h"
 #include "lock/session.h"
 #include "records/holder.h"
 #include "redis/ask/questions.h"
@@ -41,8 +40,6 @@ std::function<std::string()> record_of(records::Holder who);
 
 lock::Plan plan_for(const config::Settings& settings);
 
-diag::Verbosity verbosity_of(const config::Settings& settings);
-
 redis::Timeouts timeouts_of(const config::Settings& settings);
 
 /// The configured servers as voters on that lock. `record`: gives the holder record, as JSON.
@@ -54,9 +51,6 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
 /// Throws Error (71) if the system does not permit connections to this many servers at the same
 /// time: later the refusal would look like an unreachable server.
 void require_connections(std::size_t servers);
-
-/// How messages call the servers.
-std::vector<std::string> displays_of(const config::Settings& settings);
 
 /// Questions to all configured servers at the same time: a connection to each, numbered like the
 /// servers. Throws Error (78) if the settings of TLS are not usable.

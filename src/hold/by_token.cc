@@ -18,6 +18,7 @@
 #include "diag/text.h"
 #include "driver/driver.h"
 #include "driver/output.h"
+#include "driver/progress.h"
 #include "driver/setup.h"
 #include "error.h"
 #include "hold/hold.h"
@@ -130,8 +131,7 @@ class TokenCommand : private driver::Host {
       : settings_(settings),
         possession_(possession),
         op_(op),
-        reporter_(out_, possession.lock.name, driver::displays_of(settings),
-                  driver::verbosity_of(settings)),
+        reporter_(driver::reporter_for(settings, possession.lock.name, out_)),
         servers_(driver::open_servers(settings, possession.lock,
                                       [record = possession.record] { return record; })),
         by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),

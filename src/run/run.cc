@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diag/text.h"
+#include "driver/progress.h"
 #include "error.h"
 #include "lock/value.h"
 #include "run/runner.h"
@@ -62,8 +63,7 @@ Exit run(const cli::Run& request) {
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();
   warn(early, settings, out);
-  diag::Reporter reporter(out, lock.name, driver::displays_of(settings),
-                          driver::verbosity_of(settings), driver::wait_news(settings));
+  diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
 
   Runner runner(
       plan,

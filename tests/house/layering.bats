@@ -51,7 +51,7 @@ may_include() {
   may_include os lock
   may_include redis lock os
   may_include config redis lock os
-  may_include cli config redis lock os
+  may_include cli config redis diag lock os
   may_include records lock os
   may_include diag records lock os
   may_include driver cli config redis diag records lock os

@@ -5,7 +5,9 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace redlock::config {
 namespace {
@@ -31,78 +33,92 @@ class Zone {
 // 2026-11-20 12:00:00 there
 constexpr milliseconds kNow = 1'795'172'400s;
 
+std::optional<milliseconds> in(Tense tense, std::string_view text, milliseconds now,
+                               bool* repeated) {
+  const auto moment = parse_moment(text, now, tense);
+  if (repeated != nullptr) *repeated = moment && moment->repeated;
+  return moment ? std::optional(moment->at) : std::nullopt;
+}
+std::optional<milliseconds> past(std::string_view text, milliseconds now,
+                                 bool* repeated = nullptr) {
+  return in(Tense::past, text, now, repeated);
+}
+std::optional<milliseconds> future(std::string_view text, milliseconds now) {
+  return in(Tense::future, text, now, nullptr);
+}
+
 TEST_CASE("moments: so long ago") {
   const Zone zone;
-  CHECK(parse_moment("2h", kNow) == kNow - 2h);
-  CHECK(parse_moment("90s", kNow) == kNow - 90s);
-  CHECK(parse_moment("500ms", kNow) == kNow - 500ms);
-  CHECK(parse_moment("3d", kNow) == kNow - 72h);
-  CHECK(parse_moment("1.5d", kNow) == kNow - 36h);
-  CHECK(parse_moment("2w", kNow) == kNow - 336h);
-  CHECK(parse_moment("now", kNow) == kNow);
+  CHECK(past("2h", kNow) == kNow - 2h);
+  CHECK(past("90s", kNow) == kNow - 90s);
+  CHECK(past("500ms", kNow) == kNow - 500ms);
+  CHECK(past("3d", kNow) == kNow - 72h);
+  CHECK(past("1.5d", kNow) == kNow - 36h);
+  CHECK(past("2w", kNow) == kNow - 336h);
+  CHECK(past("now", kNow) == kNow);
 }
 
 TEST_CASE("moments: dates and times, of this zone unless another one is named") {
   const Zone zone;
-  CHECK(parse_moment("2026-11-20", kNow) == kNow - 12h);
-  CHECK(parse_moment("2026-11-20T12:00", kNow) == kNow);
-  CHECK(parse_moment("2026-11-20 12:00:07", kNow) == kNow + 7s);
-  CHECK(parse_moment("2026-11-20T11:00Z", kNow) == kNow);
-  CHECK(parse_moment("2026-11-20T11:00:00+00:00", kNow) == kNow);
-  CHECK(parse_moment("2026-11-20T07:30-0330", kNow) == kNow);
-  CHECK(parse_moment("2026-07-01T12:00", kNow) == parse_moment("2026-07-01T10:00Z", kNow));
-  CHECK(parse_moment("2024-02-29", kNow));
+  CHECK(past("2026-11-20", kNow) == kNow - 12h);
+  CHECK(past("2026-11-20T12:00", kNow) == kNow);
+  CHECK(past("2026-11-20 12:00:07", kNow) == kNow + 7s);
+  CHECK(past("2026-11-20T11:00Z", kNow) == kNow);
+  CHECK(past("2026-11-20T11:00:00+00:00", kNow) == kNow);
+  CHECK(past("2026-11-20T07:30-0330", kNow) == kNow);
+  CHECK(past("2026-07-01T12:00", kNow) == past("2026-07-01T10:00Z", kNow));
+  CHECK(past("2024-02-29", kNow));
 }
 
 TEST_CASE("moments: times alone, and days by their names") {
   const Zone zone;
-  CHECK(parse_moment("02:30", kNow) == kNow - 9h - 30min);
-  CHECK(parse_moment("2:30", kNow) == kNow - 9h - 30min);
-  CHECK(parse_moment("12:00", kNow) == kNow);
-  CHECK(parse_moment("12:00:01", kNow) == kNow - 24h + 1s);
-  CHECK(parse_moment("23:00", kNow) == kNow - 13h);
-  CHECK(parse_moment("today", kNow) == kNow - 12h);
-  CHECK(parse_moment("yesterday", kNow) == kNow - 36h);
+  CHECK(past("02:30", kNow) == kNow - 9h - 30min);
+  CHECK(past("2:30", kNow) == kNow - 9h - 30min);
+  CHECK(past("12:00", kNow) == kNow);
+  CHECK(past("12:00:01", kNow) == kNow - 24h + 1s);
+  CHECK(past("23:00", kNow) == kNow - 13h);
+  CHECK(past("today", kNow) == kNow - 12h);
+  CHECK(past("yesterday", kNow) == kNow - 36h);
   // The day that is an hour shorter.
-  const auto spring = parse_moment("2026-03-29T12:00", kNow);
+  const auto spring = past("2026-03-29T12:00", kNow);
   REQUIRE(spring);
-  CHECK(parse_moment("today", *spring) == *spring - 11h);
+  CHECK(past("today", *spring) == *spring - 11h);
 }
 
 TEST_CASE("moments: each time that redlock prints") {
   const Zone zone;
-  CHECK(parse_moment("2026-10-25 02:30:00 +0200", kNow) == parse_moment("2026-10-25T00:30Z", kNow));
-  CHECK(parse_moment("2026-10-25 02:30:00 +0100", kNow) == parse_moment("2026-10-25T01:30Z", kNow));
-  CHECK(parse_moment("2026-11-20 11:00:00 UTC", kNow) == kNow);
-  CHECK(parse_moment("11-20 12:00", kNow) == kNow);
-  CHECK(parse_moment("11-20 12:01", kNow) == parse_moment("2025-11-20T12:01", kNow));
-  CHECK(parse_moment("11-19", kNow) == kNow - 36h);
-  CHECK(parse_moment("02-29", kNow) == parse_moment("2024-02-29", kNow));
-  CHECK(parse_future_moment("11-20 12:01", kNow) == kNow + 1min);
-  CHECK(parse_future_moment("11-20 12:00", kNow) == parse_moment("2027-11-20T12:00", kNow));
-  CHECK(parse_moment("1795172400000", kNow) == kNow);
+  CHECK(past("2026-10-25 02:30:00 +0200", kNow) == past("2026-10-25T00:30Z", kNow));
+  CHECK(past("2026-10-25 02:30:00 +0100", kNow) == past("2026-10-25T01:30Z", kNow));
+  CHECK(past("2026-11-20 11:00:00 UTC", kNow) == kNow);
+  CHECK(past("11-20 12:00", kNow) == kNow);
+  CHECK(past("11-20 12:01", kNow) == past("2025-11-20T12:01", kNow));
+  CHECK(past("11-19", kNow) == kNow - 36h);
+  CHECK(past("02-29", kNow) == past("2024-02-29", kNow));
+  CHECK(future("11-20 12:01", kNow) == kNow + 1min);
+  CHECK(future("11-20 12:00", kNow) == past("2027-11-20T12:00", kNow));
+  CHECK(past("1795172400000", kNow) == kNow);
 }
 
 TEST_CASE("moments: an hour that comes twice") {
   const Zone zone;
-  const milliseconds first = *parse_moment("2026-10-25T00:30Z", kNow);
-  Repeated repeated = Repeated::no;
-  CHECK(parse_moment("2026-10-25 02:30", kNow, &repeated) == first);
-  CHECK(repeated == Repeated::yes);
+  const milliseconds first = *past("2026-10-25T00:30Z", kNow);
+  bool repeated = false;
+  CHECK(past("2026-10-25 02:30", kNow, &repeated) == first);
+  CHECK(repeated);
   CHECK(local_time(first) == "2026-10-25 02:30:00 +0200");
   CHECK(local_time(first + 1h) == "2026-10-25 02:30:00 +0100");
   // Of a time alone, the most recent one or the next one.
-  CHECK(parse_moment("02:30", first + 20min) == first);
-  CHECK(parse_moment("02:30", first + 80min, &repeated) == first + 1h);
-  CHECK(repeated == Repeated::yes);
-  CHECK(parse_moment("02:30", first + 20h) == first + 1h);
-  CHECK(parse_future_moment("02:30", first - 1min) == first);
-  CHECK(parse_future_moment("02:30", first + 1min) == first + 1h);
+  CHECK(past("02:30", first + 20min) == first);
+  CHECK(past("02:30", first + 80min, &repeated) == first + 1h);
+  CHECK(repeated);
+  CHECK(past("02:30", first + 20h) == first + 1h);
+  CHECK(future("02:30", first - 1min) == first);
+  CHECK(future("02:30", first + 1min) == first + 1h);
   for (const char* text :
        {"2026-10-25 02:30 +0200", "2026-10-25 01:30", "2026-10-25 03:00", "2h"}) {
     CAPTURE(text);
-    CHECK(parse_moment(text, kNow, &repeated));
-    CHECK(repeated == Repeated::no);
+    CHECK(past(text, kNow, &repeated));
+    CHECK_FALSE(repeated);
   }
 }
 
@@ -154,25 +170,25 @@ TEST_CASE("moments: what is none") {
                            "nanh",
                            "2026-11-20T12:00:"}) {
     CAPTURE(text);
-    CHECK_FALSE(parse_moment(text, kNow));
+    CHECK_FALSE(past(text, kNow));
   }
 }
 
 TEST_CASE("moments in the future") {
   const Zone zone;
-  CHECK(parse_future_moment("2h", kNow) == kNow + 2h);
-  CHECK(parse_future_moment("3d", kNow) == kNow + 72h);
-  CHECK(parse_future_moment("1w", kNow) == kNow + 168h);
-  CHECK(parse_future_moment("12:00:01", kNow) == kNow + 1s);
-  CHECK(parse_future_moment("12:00", kNow) == kNow + 24h);
-  CHECK(parse_future_moment("02:30", kNow) == kNow + 14h + 30min);
-  CHECK(parse_future_moment("2:30", kNow) == kNow + 14h + 30min);
-  CHECK(parse_future_moment("tomorrow", kNow) == kNow + 12h);
-  CHECK(parse_future_moment("2026-11-21T12:00", kNow) == kNow + 24h);
-  CHECK(parse_future_moment("2026-11-20T12:00Z", kNow) == kNow + 1h);
+  CHECK(future("2h", kNow) == kNow + 2h);
+  CHECK(future("3d", kNow) == kNow + 72h);
+  CHECK(future("1w", kNow) == kNow + 168h);
+  CHECK(future("12:00:01", kNow) == kNow + 1s);
+  CHECK(future("12:00", kNow) == kNow + 24h);
+  CHECK(future("02:30", kNow) == kNow + 14h + 30min);
+  CHECK(future("2:30", kNow) == kNow + 14h + 30min);
+  CHECK(future("tomorrow", kNow) == kNow + 12h);
+  CHECK(future("2026-11-21T12:00", kNow) == kNow + 24h);
+  CHECK(future("2026-11-20T12:00Z", kNow) == kNow + 1h);
   for (const char* text : {"", "90", "now", "today", "yesterday", "-2h", "24:00", "soon"}) {
     CAPTURE(text);
-    CHECK_FALSE(parse_future_moment(text, kNow));
+    CHECK_FALSE(future(text, kNow));
   }
 }
 

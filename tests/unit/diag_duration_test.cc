@@ -40,13 +40,11 @@ TEST_CASE("for_people: the digits that matter, in the unit that fits") {
   CHECK(for_people(milliseconds::min()) == "0 ms");
 }
 
-TEST_CASE("roughly: without the digits that do not matter") {
+TEST_CASE("range_of: without the digits that do not matter") {
   using namespace std::chrono_literals;
-  CHECK(roughly(1'234'567ns) == "1 ms");
-  CHECK(roughly(1440ms) == "1 s");
-  CHECK(roughly(4min + 3s) == "4m");
-  CHECK(roughly(2h + 5min + 40s) == "2h 6m");
-  CHECK(roughly(48h) == "2d");
+  CHECK(range_of({2, 1ms, 1440ms}) == "1 ms to 1 s");
+  CHECK(range_of({2, 4min + 3s, 2h + 5min + 40s}) == "4m to 2h 6m");
+  CHECK(range_of({2, 48h, 48h}) == "about 2d");
 }
 
 }  // namespace

@@ -62,15 +62,25 @@ function(redlock_precompile owner)
   endforeach()
 endfunction()
 
-# redlock_room(NAME BATCH NUMBER LINK LIBRARY… FILES FILE…): the library redlock_NAME, of driver/ or a room
-# above it. These include the same headers, and most of their object code comes from those. With
-# redlock_whole they are one library, and the FILES of all rooms with the same NUMBER are compiled together.
-function(redlock_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "" BATCH "LINK;FILES")
+# redlock_layer(NAME [PUBLIC LIBRARY…] [PRIVATE LIBRARY…] [ALONE FILE…]): the library redlock_NAME, of the files in
+# src/NAME, which links these; see redlock_batch().
+function(redlock_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "PUBLIC;PRIVATE;ALONE")
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  list(TRANSFORM layer_ALONE PREPEND ${PROJECT_SOURCE_DIR}/src/${name}/)
+  add_library(redlock_${name} STATIC ${files})
+  target_include_directories(redlock_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(redlock_${name} PUBLIC ${layer_PUBLIC} PRIVATE ${layer_PRIVATE})
+  redlock_batch(redlock_${name} ${layer_ALONE})
+endfunction()
+
+# redlock_room(NAME NUMBER LINK LIBRARY… [ALONE FILE…]): the library redlock_NAME, of driver/ or a room above it. These
+# include the same headers, and most of their object code comes from those. With redlock_whole they are one library, and
+# the files of all rooms with the same NUMBER are compiled together.
+function(redlock_room name number)
+  cmake_parse_arguments(PARSE_ARGV 2 room "" "" "LINK;ALONE")
   if(NOT redlock_whole)
-    add_library(redlock_${name} STATIC ${room_FILES})
-    target_link_libraries(redlock_${name} PUBLIC ${room_LINK})
-    redlock_batch(redlock_${name})
+    redlock_layer(${name} PUBLIC ${room_LINK} ALONE ${room_ALONE})
     return()
   endif()
   if(NOT TARGET redlock_rooms)
@@ -78,10 +88,11 @@ function(redlock_room name)
     set_target_properties(redlock_rooms PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     target_link_libraries(redlock_rooms PUBLIC ${room_LINK})  # the lowest, driver, comes first
   endif()
-  list(TRANSFORM room_FILES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  target_sources(redlock_rooms PRIVATE ${room_FILES})
-  set_source_files_properties(${room_FILES} TARGET_DIRECTORY redlock_rooms
-    PROPERTIES UNITY_GROUP ${room_BATCH})
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  target_sources(redlock_rooms PRIVATE ${files})
+  list(TRANSFORM room_ALONE PREPEND ${PROJECT_SOURCE_DIR}/src/${name}/)
+  list(REMOVE_ITEM files "" ${room_ALONE})
+  set_source_files_properties(${files} PROPERTIES UNITY_GROUP ${number})
   add_library(redlock_${name} INTERFACE)
   target_link_libraries(redlock_${name} INTERFACE redlock_rooms)
 endfunction()

@@ -104,8 +104,7 @@ class Acquirer : private driver::Host {
         grant_(grant),
         servers_(
             driver::open_servers(settings, lock, [this] { return records::to_json(who_now()); })),
-        reporter_(out_, lock.name, driver::displays_of(settings), driver::verbosity_of(settings),
-                  driver::wait_news(settings)),
+        reporter_(driver::reporter_for(settings, lock.name, out_)),
         began_(os::boot_now()),
         session_(plan, began_),
         progress_(driver::progress_mode(settings), lock.name, plan.patience, out_, began_),

@@ -83,21 +83,12 @@ Spawned start_child(const std::vector<std::string>& argv,
   return {.pid = pid};
 }
 
-/// The file that execvp(3) found for this command: it passes over directories.
-std::string file_of(const std::string& command) {
-  if (command.find('/') != std::string::npos) return command;
-  const char* const path = std::getenv("PATH");
-  for (std::string_view rest(path != nullptr ? path : kPathOfMusl);;) {
-    const std::size_t end = rest.find(':');
-    const std::string_view folder = rest.substr(0, end);
-    std::string file = folder.empty() ? command : std::string(folder) + '/' + command;
-    struct stat about {};
-    const bool regular = ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
-    if ((regular && ::access(file.c_str(), X_OK) == 0) || end == std::string_view::npos) {
-      return file;
-    }
-    rest.remove_prefix(end + 1);
-  }
+/// The command that runs argv[0], a script without "#!", with /bin/sh. For use after ENOEXEC:
+/// musl's execvp(3), unlike glibc's, does not start the shell.
+std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
+  std::vector<std::string> script{"/bin/sh", file_of(argv.front())};
+  script.insert(script.end(), argv.begin() + 1, argv.end());
+  return script;
 }
 
 }  // namespace
@@ -128,6 +119,15 @@ Fd open_pidfd(pid_t pid) {
   return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
+bool has_ended(const Fd& pidfd) {
+  pollfd death{pidfd.get(), POLLIN, 0};
+  return ::poll(&death, 1, 0) > 0;
+}
+
+bool send_signal(const Fd& pidfd, int number) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0;
+}
+
 std::optional<Process> Process::find(pid_t pid) {
   Fd fd = open_pidfd(pid);
   if (!fd && (errno == ESRCH || errno == EINVAL || errno == ENOENT)) return std::nullopt;
@@ -137,19 +137,20 @@ std::optional<Process> Process::find(pid_t pid) {
   return process;
 }
 
-bool Process::gone() const {
-  pollfd death{fd_.get(), POLLIN, 0};
-  return ::poll(&death, 1, 0) > 0;
-}
-
-void Process::signal(int number) const {
-  ::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0);
-}
-
-std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
-  std::vector<std::string> script{"/bin/sh", file_of(argv.front())};
-  script.insert(script.end(), argv.begin() + 1, argv.end());
-  return script;
+std::string file_of(const std::string& command) {
+  if (command.find('/') != std::string::npos) return command;
+  const char* const path = std::getenv("PATH");
+  for (std::string_view rest(path != nullptr ? path : kPathOfMusl);;) {
+    const std::size_t end = rest.find(':');
+    const std::string_view folder = rest.substr(0, end);
+    std::string file = folder.empty() ? command : std::string(folder) + '/' + command;
+    struct stat about {};
+    const bool regular = ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+    if ((regular && ::access(file.c_str(), X_OK) == 0) || end == std::string_view::npos) {
+      return file;
+    }
+    rest.remove_prefix(end + 1);
+  }
 }
 
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,

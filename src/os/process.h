@@ -30,6 +30,12 @@ void rename_process(const char* name, const std::string& title);
 /// filter).
 Fd open_pidfd(pid_t pid);
 
+/// Whether that process has ended, reaped or not; false if there is no pidfd.
+bool has_ended(const Fd& pidfd);
+
+/// False: the system refused (errno), for example because the process is dead.
+bool send_signal(const Fd& pidfd, int number);
+
 /// A process that need not be our child, by a pidfd, which never refers to a later process with the
 /// same PID (pidfd_open(2)).
 class Process {
@@ -41,10 +47,10 @@ class Process {
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Readable once the process is dead.
   [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] bool gone() const;
+  [[nodiscard]] bool gone() const { return has_ended(fd_); }
 
   /// Does nothing if the process is dead, or we may not signal it.
-  void signal(int number) const;
+  void signal(int number) const { send_signal(fd_, number); }
 
  private:
   Process(pid_t pid, Fd fd) : pid_(pid), fd_(std::move(fd)) {}
@@ -73,9 +79,9 @@ struct Placement {
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement);
 
-/// The command that runs argv[0], a script without "#!", with /bin/sh. For use after ENOEXEC:
-/// musl's execvp(3), unlike glibc's, does not start the shell.
-std::vector<std::string> for_shell(const std::vector<std::string>& argv);
+/// The file that execvp(3) runs for this command: it passes over directories. If there is none, a
+/// file that cannot be executed.
+std::string file_of(const std::string& command);
 
 /// This process's environment without the variables named in `dropped`, plus `added`.
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include <array>
@@ -23,7 +24,12 @@ struct ProcessEntry {
   std::int64_t start;  ///< clock ticks from boot: no later process with this PID has the same
 };
 
-/// All processes, as /proc lists them. A process that must kill in time cannot wait for a
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+using OpenDirectory = std::unique_ptr<DIR, CloseDirectory>;
+
+/// All processes, as /proc lists them. A process that must kill in time cannot wait for memory or a
 /// descriptor: this class opens /proc once, and keeps those that it needs to read there in reserve.
 class ProcessTable {
  public:
@@ -32,11 +38,11 @@ class ProcessTable {
   ProcessTable();
 
   /// /proc itself. Throws Error (71).
-  [[nodiscard]] static Fd open_proc();
+  [[nodiscard]] static OpenDirectory open_proc();
 
   /// To be called in a forked child, with a /proc that the parent has opened for it: otherwise both
   /// would move the same read position.
-  void use(Fd proc) { proc_ = std::move(proc); }
+  void use(OpenDirectory proc) { proc_ = std::move(proc); }
 
   /// Lends the descriptors of the reserve to the functions below, for as long as it lives.
   class Loan {
@@ -64,14 +70,14 @@ class ProcessTable {
 
   /// Our children, including dead ones and those that /proc hides. Empty if Linux was built without
   /// this list. Needs one descriptor.
-  void read_own_children(std::vector<pid_t>& children);
+  void read_own_children(std::vector<pid_t>& children) const;
 
  private:
   bool fill_reserve();
+  [[nodiscard]] Fd open(const char* path) const;
 
-  Fd proc_;
+  OpenDirectory proc_;
   std::array<Fd, 2> spare_;
-  std::unique_ptr<char[]> listing_;  ///< not cleared: most processes never use it
 };
 
 }  // namespace redlock::os

@@ -15,14 +15,13 @@
 //   the reading, none of our children in that reading is a child that it left to us.
 #include "os/process_tree.h"
 
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <optional>
@@ -30,7 +29,6 @@
 #include <utility>
 
 #include "error.h"
-#include "os/process.h"
 
 namespace redlock::os {
 
@@ -53,9 +51,9 @@ bool has_child(pid_t pid, bool dead_too) {
   return dead_too || info.si_pid == 0;
 }
 
-/// For the result of a system call that sends a signal.
-ProcessTree::Refusal refusal_of(int result) {
-  if (result == 0) return ProcessTree::Refusal::none;
+/// `sent`: whether the system call that sends a signal succeeded.
+ProcessTree::Refusal refusal_of(bool sent) {
+  if (sent) return ProcessTree::Refusal::none;
   return errno == EPERM ? ProcessTree::Refusal::not_permitted : ProcessTree::Refusal::gone;
 }
 
@@ -106,7 +104,7 @@ ProcessTree::ProcessTree()
   set_apart_children();
 }
 
-void ProcessTree::after_fork(Fd proc) {
+void ProcessTree::after_fork(OpenDirectory proc) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   table_.use(std::move(proc));
   strangers_.clear();
@@ -135,11 +133,6 @@ void ProcessTree::lead(pid_t pid, bool own_group) {
   }
   leader_ = pid;
   leads_group_ = own_group;
-}
-
-bool ProcessTree::leader_ended() const {
-  pollfd end{leader_fd_.get(), POLLIN, 0};
-  return leader_fd_ && ::poll(&end, 1, 0) > 0;
 }
 
 void ProcessTree::note_strangers() {
@@ -241,13 +234,10 @@ Pass ProcessTree::signal(int number, int then, pid_t except_group) {
 
 void ProcessTree::kill_leader() {
   if (leader_ < 0) return;
-  number_ = SIGKILL;
-  then_ = 0;
-  except_group_ = 0;
   if (has_child(leader_, true)) {
-    static_cast<void>(send_by_pid(leader_));
+    ::kill(leader_, SIGKILL);
   } else if (leader_fd_) {
-    static_cast<void>(send_by_pidfd(leader_fd_));
+    send_signal(leader_fd_, SIGKILL);
   }
 }
 
@@ -363,17 +353,14 @@ ProcessTree::Refusal ProcessTree::send(const ProcessEntry& process, const Fd* pi
 }
 
 ProcessTree::Refusal ProcessTree::send_by_pid(pid_t pid) const {
-  const Refusal refusal = refusal_of(::kill(pid, number_));
+  const Refusal refusal = refusal_of(::kill(pid, number_) == 0);
   if (refusal == Refusal::none && then_ != 0) ::kill(pid, then_);
   return refusal;
 }
 
 ProcessTree::Refusal ProcessTree::send_by_pidfd(const Fd& pidfd) const {
-  const auto call = [&](int number) {
-    return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0));
-  };
-  const Refusal refusal = refusal_of(call(number_));
-  if (refusal == Refusal::none && then_ != 0) call(then_);
+  const Refusal refusal = refusal_of(send_signal(pidfd, number_));
+  if (refusal == Refusal::none && then_ != 0) send_signal(pidfd, then_);
   return refusal;
 }
 
@@ -384,10 +371,9 @@ void ProcessTree::note(const Identity& process, Refusal refusal, Pass& pass) {
   killed_.push_back(process);
 }
 
-Effort ProcessTree::measure() {
-  const auto begin = steady_clock::now();
+std::size_t ProcessTree::count() {
   static_cast<void>(signal(0));
-  return {.time = steady_clock::now() - begin, .processes = found_.size()};
+  return found_.size();
 }
 
 /// A reading of /proc may miss a process that forks and exits in a loop. But if the tree is not

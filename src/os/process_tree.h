@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "os/fd.h"
+#include "os/process.h"
 #include "os/process_table.h"
 
 namespace redlock::os {
@@ -19,12 +19,6 @@ namespace redlock::os {
 struct Pass {
   std::vector<pid_t> refused;  ///< living processes that we may not signal
   bool found_new = false;      ///< a KILL reached a process that none had reached before
-};
-
-/// The cost of finding the tree once.
-struct Effort {
-  std::chrono::nanoseconds time;
-  std::size_t processes;
 };
 
 /// The job: everything that descends from this process, setsid(2) and double forks included. As a
@@ -47,7 +41,7 @@ class ProcessTree {
 
   /// To be called in a forked child, which begins a tree of its own. `proc`: from
   /// ProcessTable::open_proc(), and of this process alone.
-  void after_fork(Fd proc);
+  void after_fork(OpenDirectory proc);
 
   /// Excludes the children that exist now, also orphans that have become ours since construction.
   /// To be called before the job's parent is forked.
@@ -64,7 +58,7 @@ class ProcessTree {
   }
 
   /// Whether the main process has ended, reaped or not. False also if the kernel gives no pidfd.
-  [[nodiscard]] bool leader_ended() const;
+  [[nodiscard]] bool leader_ended() const { return has_ended(leader_fd_); }
   /// The main process passes signals on: as long as it lives, the others get only KILL from us.
   void leader_passes_on() { leader_passes_on_ = true; }
 
@@ -95,8 +89,9 @@ class ProcessTree {
   /// KILL to the leader alone.
   void kill_leader();
 
-  /// Sends nothing.
-  Effort measure();
+  /// Finds the tree as signal() does, which takes as long, and sends nothing. Returns the number of
+  /// its processes.
+  std::size_t count();
 
   /// No descendant is left. Dead children count until they are reaped, unless some process is
   /// spared or excluded.

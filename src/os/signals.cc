@@ -63,30 +63,6 @@ bool ignored(int signal) {
          action.sa_handler == SIG_IGN;
 }
 
-/// Sends us a SIGCONT, which continues a stopped process, whoever sent it.
-class ContinueTimer {
- public:
-  explicit ContinueTimer(lock::Instant when) {
-    if (when == lock::kNever) return;
-    sigevent event{};
-    event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGCONT;
-    if (::timer_create(CLOCK_BOOTTIME, &event, &timer_) != 0) fail("timer_create");
-    armed_ = true;
-    const itimerspec spec = alarm_at(when);
-    if (::timer_settime(timer_, TIMER_ABSTIME, &spec, nullptr) != 0) fail("timer_settime");
-  }
-  ~ContinueTimer() {
-    if (armed_) ::timer_delete(timer_);
-  }
-  ContinueTimer(const ContinueTimer&) = delete;
-  ContinueTimer& operator=(const ContinueTimer&) = delete;
-
- private:
-  timer_t timer_{};
-  bool armed_ = false;
-};
-
 [[noreturn]] void watch(SignalNotes& notes, SignalWitness::Group group, pid_t parent) noexcept {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != parent) ::_exit(0);
@@ -156,11 +132,20 @@ void SignalSource::take_job_control() {
 }
 
 bool SignalSource::stop_self(int signal, lock::Instant wake_at) {
-  const ContinueTimer timer(wake_at);
+  timer_t timer{};
+  if (wake_at != lock::kNever) {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGCONT;  // it continues a stopped process, whoever sends it
+    if (::timer_create(CLOCK_BOOTTIME, &event, &timer) != 0) fail("timer_create");
+    const itimerspec spec = alarm_at(wake_at);
+    if (::timer_settime(timer, TIMER_ABSTIME, &spec, nullptr) != 0) fail("timer_settime");
+  }
   const sigset_t one = set_of({signal});
   ::raise(signal);
   ::sigprocmask(SIG_UNBLOCK, &one, nullptr);  // here we stop
   ::sigprocmask(SIG_BLOCK, &one, nullptr);
+  if (wake_at != lock::kNever) ::timer_delete(timer);
   sigset_t pending;
   return ::sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }

@@ -27,8 +27,6 @@ void last_words(std::string_view line) noexcept;
 /// its file system hangs: see keep_lines_for_file().
 class Stderr {
  public:
-  Stderr() = default;
-
   /// Writes or keeps the line. Replaces control characters and the like by "?".
   void line(std::string text);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "diag/text.h"
+#include "os/clock.h"
 
 namespace redlock::run {
 
@@ -43,8 +44,9 @@ bool JobKiller::kill() {
 }
 
 lock::Duration JobKiller::cost() {
-  const os::Effort effort = tree_.measure();
-  return 2 * effort.time + static_cast<int>(effort.processes) * kDeath;
+  const lock::Instant begin = os::boot_now();
+  const std::size_t processes = tree_.count();
+  return 2 * (os::boot_now() - begin) + static_cast<int>(processes) * kDeath;
 }
 
 void JobKiller::say_left() {

@@ -2,9 +2,7 @@
 #include "run/supervision.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "os/clock.h"
+#include "os/fd.h"
 #include "os/process_table.h"
 
 namespace redlock::run {
@@ -33,8 +32,7 @@ Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& sup
 /// The supervisor is our parent as long as it lives. Once it is dead we have another parent, but
 /// maybe only some time after the pidfd has become readable.
 bool Worker::supervisor_is_gone() {
-  pollfd death{supervisor_.get(), POLLIN, 0};
-  gone_ = gone_ || ::getppid() != supervisor_pid_ || (supervisor_ && ::poll(&death, 1, 0) > 0);
+  gone_ = gone_ || ::getppid() != supervisor_pid_ || os::has_ended(supervisor_);
   if (gone_) supervisor_.reset();  // or it would stay readable
   return gone_;
 }
@@ -56,8 +54,7 @@ void Worker::publish(const lock::WorkerState& state) {
 void Worker::continue_supervisor() const {
   if (::getppid() != supervisor_pid_) return;
   // Without a pidfd: if the parent has died just now, its PID cannot be in use again so soon.
-  if (!supervisor_ ||
-      ::syscall(SYS_pidfd_send_signal, supervisor_.get(), SIGCONT, nullptr, 0) != 0) {
+  if (!supervisor_ || !os::send_signal(supervisor_, SIGCONT)) {
     ::kill(supervisor_pid_, SIGCONT);
   }
 }
@@ -70,7 +67,7 @@ void Worker::leave(Exit result) {
 
 Reserve::Reserve()
     : messages(os::make_pipe(O_NONBLOCK)),
-      supervisor(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))),
+      supervisor(os::open_pidfd(::getpid())),
       proc(os::ProcessTable::open_proc()) {
   // If the kernel lacks this call or denies it, redlock works without a pidfd.
   if (!supervisor && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {

@@ -22,6 +22,7 @@
 #include "lock/watch.h"
 #include "os/loop.h"
 #include "os/process.h"
+#include "os/signals.h"
 
 namespace redlock::run {
 
@@ -131,8 +132,8 @@ struct Reserve {
   os::Pipe messages;
   /// A pidfd of this process, the future parent of the worker; none if the kernel has no pidfds.
   os::Fd supervisor;
-  os::Loop loop;  ///< the worker's own
-  os::Fd proc;    ///< the worker's own
+  os::Loop loop;           ///< the worker's own
+  os::OpenDirectory proc;  ///< the worker's own
 };
 
 }  // namespace redlock::run

@@ -17,15 +17,13 @@
 //
 //   0                 STATUS
 //   DIRECTORY         MESSAGE (to the end)
-//   URI
-//   URI…
+//   SERVERS
 #include "sandbox/sandbox.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -34,7 +32,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -53,10 +50,7 @@
 namespace redlock::sandbox {
 namespace {
 
-/// The URIs, for REDLOCK_SERVERS.
-using Uris = std::optional<std::vector<std::string>>;
-
-constexpr int kTries = 5;
+constexpr int kTries = 10;
 
 std::string percent_encode(std::string_view path) {
   std::string encoded;
@@ -68,15 +62,18 @@ std::string percent_encode(std::string_view path) {
   return encoded;
 }
 
+// Each of the start_…() functions returns when all its servers are ready, and gives the value of
+// REDLOCK_SERVERS.
+
 /// Servers that know nothing of each other, on Unix sockets.
-Uris start_plain(SandboxServers& servers, int count, int stop) {
-  std::vector<std::string> uris;
+std::string start_plain(SandboxServers& servers, int count) {
+  std::string uris;
   for (int i = 0; i < count; ++i) {
     const std::size_t server = servers.start({.lines = "port 0\n"});
-    uris.push_back("unix://" + percent_encode(servers.socket(server)));
+    uris.append(uris.empty() ? "" : " ").append("unix://" + percent_encode(servers.socket(server)));
   }
-  for (std::size_t i = 0; i < uris.size(); ++i) {
-    if (!servers.until(i, "PING\n", {"+PONG"}, stop)) return std::nullopt;
+  for (int i = 0; i < count; ++i) {
+    servers.until(static_cast<std::size_t>(i), "PING\n", {"+PONG"});
   }
   return uris;
 }
@@ -100,6 +97,13 @@ Ids make_ids(std::size_t count) {
   Ids ids(count);
   for (std::string& id : ids) id = os::random_hex(20);
   return ids;
+}
+
+/// The first of some TCP ports of 127.0.0.1 in a row. They are below 32768, where Linux begins to
+/// take ports for connections, and so are those 10,000 above, on which the nodes of a Redis Cluster
+/// listen for each other.
+int random_ports() {
+  return 10'000 + static_cast<int>(os::random_seed() % 12'000);
 }
 
 /// What node `self` knows when it starts. Node i listens on port `first_port` + i.
@@ -140,36 +144,29 @@ std::string nodes_at(int first_port, int count) {
 }
 
 /// Returns when every node calls the cluster ok, is connected to all others, and knows whom each
-/// replica follows: before, a replica cannot take over. False: stopped.
-bool until_ready(SandboxServers& servers, const Ids& ids, int stop) {
+/// replica follows: before, a replica cannot take over.
+void until_ready(SandboxServers& servers, const Ids& ids) {
+  std::vector<std::string> replies{"cluster_state:ok"};
+  for (std::size_t i = 0; i < kPrimaries; ++i) replies.push_back("slave " + ids[i]);
   for (std::size_t i = 0; i < kNodes; ++i) {
-    const auto complete = [&](const std::string& replies) {
-      return contains(replies, "cluster_state:ok") && !contains(replies, "disconnected") &&
-             !contains(replies, "handshake") &&
-             std::all_of(ids.begin(), ids.begin() + kPrimaries,
-                         [&](const std::string& id) { return contains(replies, "slave " + id); }) &&
-             (i < kPrimaries || contains(replies, "master_link_status:up"));
-    };
-    const char* const questions = "CLUSTER INFO\nCLUSTER NODES\nINFO replication\n";
-    if (!servers.until(i, questions, complete, stop)) return false;
+    if (i == kPrimaries) replies.emplace_back("master_link_status:up");
+    servers.until(i, "CLUSTER INFO\nCLUSTER NODES\nINFO replication\n", replies,
+                  {"disconnected", "handshake"});
   }
+  // The first OK is the answer to AUTH.
   const std::string timeout = std::string("CONFIG SET cluster-node-timeout ") + kTimeout + '\n';
-  for (std::size_t i = 0; i < kNodes; ++i) {
-    if (!servers.until(i, timeout, {"+OK"}, stop)) return false;
-  }
-  return true;
+  for (std::size_t i = 0; i < kNodes; ++i) servers.until(i, timeout, {"+OK\r\n+OK"});
 }
 
-Uris start_cluster(SandboxServers& servers, int stop) {
-  const int first_port = find_ports(kNodes);
+std::string start_cluster(SandboxServers& servers) {
+  const int first_port = random_ports();
   const Ids ids = make_ids(kNodes);
   for (std::size_t i = 0; i < kNodes; ++i) {
     servers.start({.lines = cluster_lines(first_port + static_cast<int>(i)),
                    .nodes = nodes_conf(first_port, ids, i)});
   }
-  if (!until_ready(servers, ids, stop)) return std::nullopt;
-  return std::vector{"redis+cluster://:" + servers.password() + '@' +
-                     nodes_at(first_port, kNodes)};
+  until_ready(servers, ids);
+  return "redis+cluster://:" + servers.password() + '@' + nodes_at(first_port, kNodes);
 }
 
 // A primary, two replicas and three Sentinels, on ports of 127.0.0.1. The Sentinels' files name all
@@ -198,13 +195,13 @@ std::string sentinel_lines(int first_port, const Ids& ids, int self, const std::
   return lines;
 }
 
-Uris start_sentinels(SandboxServers& servers, int stop) {
-  const int first_port = find_ports(kServers + kSentinels);
+std::string start_sentinels(SandboxServers& servers) {
+  const int first_port = random_ports();
   const Ids ids = make_ids(kSentinels);
   const std::string& password = servers.password();
   // The primary first: a replica that does not reach it waits for 1 s.
   const std::size_t primary = servers.start({.lines = port_lines(first_port)});
-  if (!servers.until(primary, "PING\n", {"+PONG"}, stop)) return std::nullopt;
+  servers.until(primary, "PING\n", {"+PONG"});
   for (int i = 1; i < kServers; ++i) {
     servers.start({.lines = port_lines(first_port + i) +
                             fmt::format("replicaof 127.0.0.1 {}\n", first_port)});
@@ -212,54 +209,44 @@ Uris start_sentinels(SandboxServers& servers, int stop) {
   for (int i = 0; i < kSentinels; ++i) {
     servers.start({.lines = sentinel_lines(first_port, ids, i, password), .sentinel = true});
   }
-  for (std::size_t i = 1; i < kServers + kSentinels; ++i) {
-    const bool ready =
-        i < kServers
-            ? servers.until(i, "INFO replication\n", {"master_link_status:up"}, stop)
-            : servers.until(i, "INFO sentinel\n", {"status=ok", "slaves=2,sentinels=3"}, stop);
-    if (!ready) return std::nullopt;
+  for (std::size_t i = 1; i < kServers; ++i) {
+    servers.until(i, "INFO replication\n", {"master_link_status:up"});
   }
-  return std::vector{"redis+sentinel://:" + password + '@' +
-                     nodes_at(first_port + kServers, kSentinels) +
-                     "/mymaster?sentinel_password=" + password};
+  for (std::size_t i = kServers; i < kServers + kSentinels; ++i) {
+    servers.until(i, "INFO sentinel\n", {"status=ok", "slaves=2,sentinels=3"});
+  }
+  return "redis+sentinel://:" + password + '@' + nodes_at(first_port + kServers, kSentinels) +
+         "/mymaster?sentinel_password=" + password;
 }
 
-/// Starts what the command line asks for. Returns when all are ready; no value: `stop` has become
-/// readable or hung up. If another process takes one of the ports, this starts all of them again,
-/// on other ports. Throws Error: 69 if a server is not ready, 71 if the system refused something.
-Uris start(SandboxServers& servers, const cli::Sandbox& wanted, int stop) {
+/// Starts what the command line asks for. If another process has one of the ports, this starts all
+/// of them again, on other ports. Throws Error: 69 if a server is not ready, 71 if the system
+/// refused something.
+std::string start(SandboxServers& servers, const cli::Sandbox& wanted) {
   for (int tries = 1;; ++tries) {
     try {
-      if (wanted.kind == cli::Sandbox::Kind::cluster) return start_cluster(servers, stop);
-      if (wanted.kind == cli::Sandbox::Kind::sentinel) return start_sentinels(servers, stop);
-      return start_plain(servers, wanted.servers, stop);
-    } catch (const PortTaken&) {
-      if (tries == kTries) throw;
+      if (wanted.kind == cli::Sandbox::Kind::cluster) return start_cluster(servers);
+      if (wanted.kind == cli::Sandbox::Kind::sentinel) return start_sentinels(servers);
+      return start_plain(servers, wanted.servers);
+    } catch (const Error& error) {
+      // The end of the server's log says so.
+      if (tries == kTries || !contains(error.what(), "Address already in use")) throw;
       servers.clear();
     }
   }
 }
 
-/// Only the end of its pipe ends the keeper (and KILL; then PR_SET_PDEATHSIG ends the servers).
-void ignore_signals() {
-  for (const os::KnownSignal& signal : os::known_signals()) {
-    if (signal.passed_on || !signal.ends_process) std::signal(signal.number, SIG_IGN);
-  }
-  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) std::signal(signal, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);
-}
-
 /// The keeper. A failed report is ignored: then the parent is dead, and the lifeline has ended.
 void keep(const cli::Sandbox& wanted, const std::string& password, os::Fd lifeline, os::Fd report) {
   try {
-    ignore_signals();
-    SandboxServers servers(password);
+    // Only the end of the lifeline ends the keeper (and KILL; then PR_SET_PDEATHSIG ends the
+    // servers).
+    for (int signal = 1; signal <= SIGRTMAX; ++signal) std::signal(signal, SIG_IGN);
+    std::signal(SIGCHLD, SIG_DFL);
+    SandboxServers servers(password, lifeline.get());
     os::detach();
-    const Uris uris = start(servers, wanted, lifeline.get());
-    if (!uris) return;
-    std::string text = "0\n" + servers.directory() + "\n";
-    for (const std::string& uri : *uris) text.append(uri).append("\n");
-    os::write_all(report.get(), text);
+    const std::string uris = start(servers, wanted);
+    os::write_all(report.get(), "0\n" + servers.directory() + '\n' + uris);
     report.reset();
     std::string nothing;
     os::read_all(lifeline.get(), nothing);  // returns when the parent is gone
@@ -303,7 +290,8 @@ class SandboxKeeper {
   SandboxKeeper(const SandboxKeeper&) = delete;
   SandboxKeeper& operator=(const SandboxKeeper&) = delete;
 
-  [[nodiscard]] const std::vector<std::string>& uris() const { return uris_; }
+  /// The value of REDLOCK_SERVERS.
+  [[nodiscard]] const std::string& servers() const { return servers_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
 
  private:
@@ -317,13 +305,12 @@ class SandboxKeeper {
       throw Error(static_cast<ExitStatus>(status), report.substr(line.size() + 1));
     }
     std::getline(lines, directory_);
-    while (std::getline(lines, line)) uris_.push_back(line);
+    std::getline(lines, servers_);
   }
 
   void end() {
     lifeline_.reset();
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    waitpid(pid_, nullptr, 0);
     // The keeper has already done this, unless somebody has killed it.
     std::error_code ignored;
     if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
@@ -332,7 +319,7 @@ class SandboxKeeper {
   pid_t pid_ = -1;
   os::Fd lifeline_;  ///< nobody writes to it; its end-of-file tells the keeper to end
   std::string directory_;
-  std::vector<std::string> uris_;
+  std::string servers_;
 };
 
 std::vector<std::string> users_shell() {
@@ -341,10 +328,7 @@ std::vector<std::string> users_shell() {
 }
 
 /// Our environment, with these servers and no passwords of other servers.
-std::vector<std::string> environment_for(const std::vector<std::string>& uris,
-                                         const std::string& password) {
-  std::string servers;
-  for (const std::string& uri : uris) servers.append(servers.empty() ? "" : " ").append(uri);
+std::vector<std::string> environment_for(const std::string& servers, const std::string& password) {
   std::vector<std::string> added{"REDLOCK_SERVERS=" + servers,
                                  // The servers are new, and have forgotten nothing.
                                  "REDLOCK_RESTART_GRACE=0",
@@ -392,14 +376,9 @@ Exit run_command(const std::vector<std::string>& command,
 }
 
 std::string described(const cli::Sandbox& wanted) {
-  switch (wanted.kind) {
-    case cli::Sandbox::Kind::cluster:
-      return "a private Redis Cluster (3 primaries, 3 replicas)";
-    case cli::Sandbox::Kind::sentinel:
-      return "a private primary with 2 replicas and 3 Sentinels";
-    case cli::Sandbox::Kind::plain:
-      break;
-  }
+  using Kind = cli::Sandbox::Kind;
+  if (wanted.kind == Kind::cluster) return "a private Redis Cluster (3 primaries, 3 replicas)";
+  if (wanted.kind == Kind::sentinel) return "a private primary with 2 replicas and 3 Sentinels";
   return std::to_string(wanted.servers) + " private server" + (wanted.servers == 1 ? "" : "s");
 }
 
@@ -418,7 +397,7 @@ Exit run_sandbox(const cli::Sandbox& wanted) {
     std::fprintf(stderr, "redlock: %s in %s, named by REDLOCK_SERVERS; gone when %s\n",
                  described(wanted).c_str(), keeper.directory().c_str(), end.c_str());
   }
-  return run_command(command, environment_for(keeper.uris(), password));
+  return run_command(command, environment_for(keeper.servers(), password));
 }
 
 }  // namespace redlock::sandbox

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "sandbox/sandbox_servers.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,15 +21,13 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <optional>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "error.h"
 #include "os/fd.h"
-#include "os/random.h"
+#include "os/process.h"
 
 namespace redlock::sandbox {
 namespace {
@@ -40,20 +37,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kPatience = 10s;
 constexpr int kLogLines = 5;
-constexpr std::string_view kPortTaken = "Address already in use";  // as the server's log has it
+constexpr int kMomentMs = 5;
 constexpr std::string_view kLongestFile = "/99/sock";
-
-std::optional<std::string> in_path(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (folder.empty()) continue;
-    std::string file = folder;
-    file.append("/").append(name);
-    if (access(file.c_str(), X_OK) == 0) return file;
-  }
-  return std::nullopt;
-}
 
 /// Throws Error (71). Uses TMPDIR unless a socket's path in it would be too long for sockaddr_un,
 /// as with the long directories of build systems.
@@ -61,9 +46,7 @@ std::string make_directory() {
   const char* tmpdir = std::getenv("TMPDIR");
   std::string parent = tmpdir != nullptr && *tmpdir != '\0' ? tmpdir : "/tmp";
   const std::string_view name = "/redlock-sandbox.XXXXXX";
-  std::error_code failed;
-  std::string absolute = std::filesystem::absolute(parent, failed).string();
-  if (!failed) parent = absolute;
+  parent = std::filesystem::absolute(parent).string();
   if (parent.size() + name.size() + kLongestFile.size() >= sizeof(sockaddr_un::sun_path)) {
     parent = "/tmp";
   }
@@ -90,108 +73,57 @@ std::string log_tail(const std::string& folder) {
 
 void write_file(const std::string& path, const std::string& text) {
   const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    os::fail("sandbox: cannot write " + path);
-  }
-}
-
-/// Whether no other process has the port.
-bool is_free(int port) {
-  const os::Fd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
-
-constexpr int kMomentMs = 5;
-
-/// The connection that has everything sent. Empty: the server does not take it.
-os::Fd send_to(const std::string& path, std::string_view commands) {
-  os::Fd connection(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const bool sent =
-      connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      send(connection.get(), commands.data(), commands.size(), MSG_NOSIGNAL) ==
-          static_cast<ssize_t>(commands.size());
-  if (!sent) return os::Fd{};
-  // The server answers what it has read, and then closes its end, too. So we need not understand
-  // its replies to know when all are here.
-  shutdown(connection.get(), SHUT_WR);
-  return connection;
+  if (!file || os::write_all(file.get(), text) != 0) os::fail("sandbox: cannot write " + path);
 }
 
 /// Connects to the server at this Unix socket, sends `commands` (each ends with a line break) and
-/// returns all that it answers, or as much as came until `deadline`. Empty: the server is not
-/// there. No value: `stop` (a descriptor) has become readable or hung up.
-std::optional<std::string> converse(const std::string& socket, std::string_view commands, int stop,
-                                    steady_clock::time_point deadline) {
-  const os::Fd connection = send_to(socket, commands);
+/// returns all that it answers, or as much as came before a pause of 1 s. Empty: the server is not
+/// there.
+std::string converse(const std::string& path, std::string_view commands) {
+  const os::Fd connection(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const timeval limit{.tv_sec = 1, .tv_usec = 0};
+  setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   std::string said;
-  if (!connection) return said;
-  for (;;) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
-    std::array<pollfd, 2> waiting{pollfd{stop, POLLIN, 0}, pollfd{connection.get(), POLLIN, 0}};
-    const int ready =
-        poll(waiting.data(), waiting.size(), static_cast<int>(std::max<long long>(left, 0)));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return said;
-    if (waiting[0].revents != 0) return std::nullopt;
-    std::array<char, 4096> buffer{};
-    const ssize_t got = recv(connection.get(), buffer.data(), buffer.size(), 0);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) return said;
+  if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      send(connection.get(), commands.data(), commands.size(), MSG_NOSIGNAL) < 0) {
+    return said;
+  }
+  // The server answers what it has read, and then closes its end, too. So we need not understand
+  // its replies to know when all are here.
+  shutdown(connection.get(), SHUT_WR);
+  std::array<char, 4096> buffer{};
+  for (ssize_t got = 0; (got = recv(connection.get(), buffer.data(), buffer.size(), 0)) > 0;) {
     said.append(buffer.data(), static_cast<std::size_t>(got));
   }
-}
-
-/// Waits for 5 ms. False when `stop` has become readable or hung up.
-bool wait_a_moment(int stop) {
-  pollfd waiting{stop, POLLIN, 0};
-  return poll(&waiting, 1, kMomentMs) <= 0;
+  return said;
 }
 
 }  // namespace
 
-int find_ports(int count) {
-  // All of them are below 32768, where Linux begins to take ports for connections.
-  constexpr int kFirst = 10'000;
-  constexpr int kCount = 12'000;
-  constexpr int kBus = 10'000;
-  constexpr int kAttempts = 1000;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const int first = kFirst + static_cast<int>(os::random_seed() % kCount);
-    int free = 0;
-    while (free < count && is_free(first + free) && is_free(first + free + kBus)) ++free;
-    if (free == count) return first;
-  }
-  throw Error(ExitStatus::os_error, "sandbox: no free TCP port on 127.0.0.1");
-}
-
 /// redis-check-rdb is the server under another name: it looks at argv[0]. On Debian it is in
 /// redis-tools. Unlike the package redis-server, that starts no service.
 SandboxServers::Program SandboxServers::find_program() {
-  struct Candidate {
-    const char* file;
-    const char* name;
-  };
-  for (const Candidate& candidate :
-       {Candidate{"redis-server", "redis-server"}, Candidate{"valkey-server", "valkey-server"},
-        Candidate{"redis-check-rdb", "redis-server"},
-        Candidate{"valkey-check-rdb", "valkey-server"}}) {
-    if (auto path = in_path(candidate.file)) return {*path, candidate.name};
+  for (const std::string_view name :
+       {"redis-server", "valkey-server", "redis-check-rdb", "valkey-check-rdb"}) {
+    const std::string path = os::file_of(std::string(name));
+    if (access(path.c_str(), X_OK) != 0) continue;
+    return {std::filesystem::absolute(path).string(),
+            name.starts_with("redis") ? "redis-server" : "valkey-server"};
   }
   throw Error(ExitStatus::unavailable,
               "sandbox: neither redis-server nor valkey-server nor redis-check-rdb found in PATH; "
               "install one: apt-get install redis-tools");
 }
 
-SandboxServers::SandboxServers(std::string password)
-    : program_(find_program()), password_(std::move(password)), directory_(make_directory()) {}
+SandboxServers::SandboxServers(std::string password, int stop)
+    : program_(find_program()),
+      password_(std::move(password)),
+      stop_(stop),
+      directory_(make_directory()) {}
 
 SandboxServers::~SandboxServers() {
   clear();
@@ -200,12 +132,8 @@ SandboxServers::~SandboxServers() {
 }
 
 void SandboxServers::clear() {
-  for (pid_t pid : pids_) {
-    if (pid > 0) kill(pid, SIGKILL);
-  }
-  for (pid_t pid : pids_) {
-    while (pid > 0 && waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+  for (const pid_t pid : pids_) {
+    if (pid > 0 && kill(pid, SIGKILL) == 0) waitpid(pid, nullptr, 0);
   }
   std::error_code ignored;
   for (std::size_t i = 0; i < pids_.size(); ++i) {
@@ -231,9 +159,7 @@ void SandboxServers::become(const std::string& folder, bool sentinel, pid_t pare
   const int out = open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
-  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-    if (signal != SIGKILL && signal != SIGSTOP) std::signal(signal, SIG_DFL);
-  }
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) std::signal(signal, SIG_DFL);
   setenv("LC_ALL", "C", 1);  // Redis 7.2 does not start with a locale that is not installed
   execl(program_.path.c_str(), program_.name, "redis.conf", sentinel ? "--sentinel" : nullptr,
         static_cast<char*>(nullptr));
@@ -265,27 +191,28 @@ std::size_t SandboxServers::start(const Configuration& configuration) {
   return server;
 }
 
-bool SandboxServers::until(std::size_t server, const std::string& commands,
-                           const Condition& condition, int stop) {
+void SandboxServers::until(std::size_t server, const std::string& commands,
+                           const std::vector<std::string>& present,
+                           const std::vector<std::string>& absent) {
   const auto deadline = steady_clock::now() + kPatience;
   const std::string request = password_.empty() ? commands : "AUTH " + password_ + '\n' + commands;
   for (;;) {
-    const std::optional<std::string> said = converse(socket(server), request, stop, deadline);
-    if (!said) return false;
-    if (condition(*said)) return true;
+    const std::string said = converse(socket(server), request);
+    const auto replied = [&said](const std::string& part) { return contains(said, part); };
+    if (std::ranges::all_of(present, replied) && std::ranges::none_of(absent, replied)) return;
     if (const pid_t dead = waitpid(-1, nullptr, WNOHANG); dead > 0) {
       const auto ended = std::ranges::find(pids_, dead);
       *ended = -1;
-      const std::string tail = log_tail(folder(static_cast<std::size_t>(ended - pids_.begin())));
-      const std::string message = "sandbox: " + program_.path + " did not start" + tail;
-      if (contains(tail, kPortTaken)) throw PortTaken(ExitStatus::unavailable, message);
-      throw Error(ExitStatus::unavailable, message);
+      throw Error(ExitStatus::unavailable,
+                  "sandbox: " + program_.path + " did not start" +
+                      log_tail(folder(static_cast<std::size_t>(ended - pids_.begin()))));
     }
     if (steady_clock::now() >= deadline) {
       throw Error(ExitStatus::unavailable, "sandbox: " + program_.path + " was not ready in 10 s" +
                                                log_tail(folder(server)));
     }
-    if (!wait_a_moment(stop)) return false;
+    pollfd stopped{stop_, POLLIN, 0};
+    if (poll(&stopped, 1, kMomentMs) > 0) throw Error(ExitStatus::os_error, "sandbox: stopped");
   }
 }
 

@@ -3,16 +3,10 @@
 
 #include <sys/types.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <initializer_list>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "error.h"
-#include "os/fd.h"
 
 namespace redlock::sandbox {
 
@@ -20,25 +14,15 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// The first of `count` free TCP ports of 127.0.0.1 in a row. The ports 10,000 above them, on which
-/// the nodes of a Redis Cluster listen for each other, are free, too. Throws Error (71) if it finds
-/// none.
-int find_ports(int count);
-
-/// A server could not start, because another process had taken its port since find_ports().
-class PortTaken : public Error {
- public:
-  using Error::Error;
-};
-
 /// Servers in a directory of their own (mode 0700, in $TMPDIR or /tmp), as children of this
 /// process. The destructor kills and reaps them and removes the directory; if somebody kills this
 /// process first, the kernel kills them (PR_SET_PDEATHSIG).
 class SandboxServers {
  public:
-  /// `password`: what the servers ask for; empty: nothing. Throws Error: 69 if there is no server
-  /// program, 71 if there is no directory.
-  explicit SandboxServers(std::string password);
+  /// `password`: what the servers ask for; empty: nothing. `stop`: a descriptor that becomes
+  /// readable or hangs up when nobody needs the servers any more. Throws Error: 69 if there is no
+  /// server program, 71 if there is no directory.
+  SandboxServers(std::string password, int stop);
   ~SandboxServers();
   SandboxServers(const SandboxServers&) = delete;
   SandboxServers& operator=(const SandboxServers&) = delete;
@@ -54,24 +38,11 @@ class SandboxServers {
   /// the system refused something.
   std::size_t start(const Configuration& configuration);
 
-  using Condition = std::function<bool(const std::string& replies)>;
-
-  /// Sends the commands (each ends with a line break) until their replies satisfy `condition`.
-  /// False when `stop` (a descriptor) has become readable or hung up. Throws Error (69), with the
-  /// end of the log, if any server has ended (PortTaken: another process has its port), or if this
-  /// one does not reply so within 10 s.
-  [[nodiscard]] bool until(std::size_t server, const std::string& commands,
-                           const Condition& condition, int stop);
-  /// The same, until the replies contain all `words`.
-  [[nodiscard]] bool until(std::size_t server, const std::string& commands,
-                           std::initializer_list<std::string_view> words, int stop) {
-    return until(
-        server, commands,
-        [&](const std::string& replies) {
-          return std::ranges::all_of(words, [&](auto word) { return contains(replies, word); });
-        },
-        stop);
-  }
+  /// Sends the commands (each ends with a line break) until their replies contain all of `present`
+  /// and none of `absent`. Throws Error (69), with the end of the log, if any server has ended, or
+  /// if this one does not reply so within 10 s; 71 on `stop`.
+  void until(std::size_t server, const std::string& commands,
+             const std::vector<std::string>& present, const std::vector<std::string>& absent = {});
 
   /// Kills all servers and removes their files. The next one is number 0.
   void clear();
@@ -91,6 +62,7 @@ class SandboxServers {
 
   Program program_;
   std::string password_;
+  int stop_;
   std::string directory_;
   std::vector<pid_t> pids_;  ///< -1: reaped
 };

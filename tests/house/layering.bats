@@ -97,7 +97,6 @@ may_include() {
     echo ./hold/keeper.cc:1         # the parent's last word; it must need nothing of the system
     echo ./look/screen.cc:1         # --watch: it has no session
     echo ./run/lost_hook.cc:1       # the command of --on-lost, when all is over
-    echo ./run/supervision.cc:1     # no wait: a look whether the supervisor is there
     echo ./run/supervisor.cc:1      # it has no session
     echo ./sandbox/sandbox.cc:1     # it has no session either
   )" ]] || fail "these lines block:" "$found"

@@ -98,7 +98,7 @@ preload() {
   SHIM=$SCRATCH/shim.so
   {
     echo '#define _GNU_SOURCE'
-    printf '#include <%s>\n' errno.h fcntl.h poll.h stdarg.h stdlib.h string.h sys/syscall.h unistd.h
+    printf '#include <%s>\n' dirent.h errno.h fcntl.h poll.h stdarg.h stdlib.h string.h sys/syscall.h unistd.h
     echo 'static int acts(void) { return access(getenv("ACT_FILE"), F_OK) == 0; }'
     cat
   } | cc -x c -shared -fPIC -o "$SHIM" -
@@ -110,15 +110,11 @@ preload() {
 # preload_proc: with that, /proc is $SCRATCH/proc.
 preload_proc() {
   preload <<'SHIM'
-int open(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  int mode = va_arg(rest, int);
-  va_end(rest);
+DIR* opendir(const char* path) {
   if (strcmp(path, "/proc") == 0) path = getenv("FAKE_PROC");
-  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+  const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return fd < 0 ? NULL : fdopendir(fd);
 }
-int open64(const char* path, int flags, ...) __attribute__((alias("open")));
 SHIM
   export FAKE_PROC=$SCRATCH/proc
   mkdir "$FAKE_PROC"

@@ -318,32 +318,32 @@ newcomers() {
 @test "checker: a waiter that many newcomers overtook, served late or killed" {
   in_queue
   joined
-  newcomers 11
-  starts third 3 50
-  signs end third 50
+  newcomers 61
+  starts third 3 95
+  signs end third 95
   leaves 3 0
-  finds '1 overtaken' 'overtaken: run 1003 by 11 newcomers'
+  finds '1 overtaken' 'overtaken: run 1003 by 61 newcomers'
   sed -i '/ third /d' "$LOGS"/jobs.L.log
   sed -i 's/^\(left .*\) 3 L 1003 0/\1 3 L 1003 orphaned/' "$LOGS/runs.log"
-  finds '1 overtaken' 'overtaken: run 1003 by 11 newcomers'
+  finds '1 overtaken' 'overtaken: run 1003 by 61 newcomers'
 }
 
 @test "checker: few newcomers, or such as asked before it stood in the queue, are no violation" {
   in_queue
   joined
-  newcomers 10
-  starts third 3 50
-  signs end third 50
+  newcomers 60
+  starts third 3 95
+  signs end third 95
   leaves 3 0
   check
   assert_status 0
-  assert_contains "$output" ', 1 runs seen in the queue, overtaken 10 times at most,'
+  assert_contains "$output" ', 1 runs seen in the queue, overtaken 60 times at most,'
   rm -r "$LOGS"
   in_queue
   newcomers 20
   joined
-  starts third 3 50
-  signs end third 50
+  starts third 3 95
+  signs end third 95
   leaves 3 0
   check
   assert_status 0

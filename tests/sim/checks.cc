@@ -66,7 +66,7 @@ void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
   lease.limit = {};
   lease.round = 0;
   for (Word& word : lease.words) {
-    word.mine = word.gone = word.repairing = false;
+    word.mine = word.gone = word.repairing = word.silent = false;
     word.renewed_in = 0;
     word.expires = word.best_expires = {};
   }
@@ -118,11 +118,12 @@ void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   Lease& lease = leases_[client];
   if (reply.ask.op == lock::Op::leave_queue || order(reply.ask.attempt) != lease.attempt ||
       lock::is_release(reply.ask.op) || reply.ask.op == lock::Op::commit ||
-      reply.ask.op == lock::Op::inquire ||
-      std::holds_alternative<lock::Unreachable>(reply.answer)) {
+      reply.ask.op == lock::Op::inquire) {
     return;
   }
   Word& word = lease.words[reply.ask.server];
+  word.silent = std::holds_alternative<lock::Unreachable>(reply.answer);
+  if (word.silent) return;
   const bool granted = std::holds_alternative<lock::Granted>(reply.answer);
   // A repaired key is there and counts for the lease, but is no vote: see lock/lease.cc.
   const bool repaired = granted && reply.ask.op == lock::Op::repair;

@@ -42,8 +42,10 @@ class Checks {
                    Token lock_token, Time at);
   void job_gone(std::size_t client, Time at);
   [[nodiscard]] bool has_job(std::size_t client) const { return leases_[client].live; }
-  [[nodiscard]] bool is_repairing(std::size_t client, std::size_t server) const {
-    return leases_[client].words[server].repairing;
+  /// Whether the client cannot know if the server has its lock.
+  [[nodiscard]] bool is_unsure(std::size_t client, std::size_t server) const {
+    const Word& word = leases_[client].words[server];
+    return word.repairing || word.silent;
   }
   [[nodiscard]] Token lock_token(std::size_t client) const { return leases_[client].lock_token; }
   /// The client stops its job: if that is because the lock is lost, it is not kept.
@@ -98,6 +100,7 @@ class Checks {
     bool mine = false;
     bool gone = false;             ///< the server said so last
     bool repairing = false;        ///< it was asked to put the key back, and has not answered
+    bool silent = false;           ///< its last answer about the lock was lost
     std::uint32_t renewed_in = 0;  ///< the latest round
     lock::Instant expires{};       ///< zero once the server said otherwise
     lock::Instant best_expires{};  ///< as it was told at best

@@ -41,7 +41,7 @@ struct Scene {
   bool calm = false;  ///< the fair phase
   Client* clients = nullptr;
   /// Whether a quorum of servers has the client's lock of this token, without those of which it cannot
-  /// know yet whether they put the key back.
+  /// know it: they may have put the key back, or their last answer was lost.
   std::function<bool(std::size_t client, Token token)> is_held;
 };
 

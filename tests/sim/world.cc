@@ -41,7 +41,7 @@ void World::set_up() {
     std::uint32_t holding = 0;
     for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
       const bool has = keys(lock, real(i)).lasts(token, events_.now());
-      if (has && !checks_[lock].is_repairing(client, i)) holding |= 1U << i;
+      if (has && !checks_[lock].is_unsure(client, i)) holding |= 1U << i;
     }
     return is_quorum(holding);
   };

@@ -25,7 +25,7 @@ Result together(std::size_t servers, Time distance, std::uint64_t seed, const Mi
   world.run_until(kFree + milliseconds(600));
   const std::size_t entered = world.jobs();
   world.run_until_all_served(seconds(60));
-  Result result(world.numbers(), {.most_asked = servers == 1 ? 40U : 45U, .slow_per_cent = 100});
+  Result result(world.numbers(), {.most_asked = servers == 1 ? 40U : 60U, .slow_per_cent = 100});
   result.note(std::to_string(entered - 1) + " readers after 600 ms");
   result.demand(entered == 41, "readers that stand behind one another do not enter together");
   return result;

@@ -2,24 +2,14 @@
 //
 // redlock: run a job under a lock that holds across hosts.
 //
-// A map of the program, from top to bottom; includes go downward only:
+// A map of the program, from top to bottom; includes go downward only. src/README.md says more:
 //
-//   main.cc    one line per command, see below
-//
-//   run/       a job under a lock, below two processes
-//   hold/      a lock without a job: acquire and its keeper, hold, renew, release
-//   look/      status, list, history, config; check, which also tries a lock
-//   force/     release --force: taking a lock from its holder
-//   sandbox/   private servers to try things with
-//
-//   driver/    the code that these rooms share: the loop, from settings to servers, output
-//   cli/       argv, split by hand and then read by CLI11
-//   config/    the table of all settings: flag, environment variable, file, default
-//   diag/      the sentences about locks, holders and times that several rooms share
-//   redis/     one connection per server, the Lua scripts, replies turned into votes
-//   records/   what servers store for users: holder, log entry, revocation; JSON out and in
-//   os/        processes, signals, clock: Linux facts without policy
-//   lock/      the protocol itself, a pure state machine: start reading at lock/session.h
+//   main.cc                            one line per command, see below
+//   run/ hold/ look/ force/ sandbox/   a room for each thing that a user does
+//   driver/                            the code that these rooms share: the loop, output
+//   cli/ config/                       argv, split by hand and then read by CLI11; all settings
+//   diag/ redis/ records/              sentences; servers; what they store for users
+//   os/ lock/                          Linux; the protocol, which begins at lock/session.h
 #include <cstdlib>
 #include <exception>
 #include <new>

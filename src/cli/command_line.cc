@@ -65,13 +65,6 @@ config::Settings settle(Draft& draft, const Environment& environment,
   return settings_for(draft, names);
 }
 
-/// The command as flock(1) runs it.
-std::vector<std::string> shell_job(const std::string& command, const Environment& environment) {
-  std::string shell = config::variable(environment, "SHELL");
-  if (shell.empty()) shell = "/bin/sh";
-  return {shell, "-c", command};
-}
-
 void exclude(bool both, std::string_view one, std::string_view other, std::string_view why = "") {
   if (!both) return;
   misused(std::string(one).append(" and ").append(other).append(" exclude each other").append(why));
@@ -113,7 +106,8 @@ Invocation run(Line line, Draft draft, const Environment& environment) {
       misused("-c/--command: expected the whole command in one word, but " +
               quote(line.job.front()) + " follows");
     }
-    line.job = shell_job(*draft.shell_command, environment);
+    const std::string shell = config::variable(environment, "SHELL");
+    line.job = {shell.empty() ? "/bin/sh" : shell, "-c", *draft.shell_command};  // as flock(1)
   }
   if (line.job.empty()) {
     misused("no command to run under the lock " + quote(name) + ": redlock run NAME -- COMMAND");

@@ -16,7 +16,6 @@
 
 namespace redlock::cli {
 
-/// `redlock run`.
 struct Run {
   config::Settings settings;
   std::string name;              ///< of the lock; in each request a valid key, with settings.prefix
@@ -31,7 +30,6 @@ struct ForLock {
   std::string name;
 };
 
-/// `redlock acquire`.
 struct Acquire : ForLock {
   bool json = false;
   std::optional<int> keep_for;  ///< a PID, at least 1
@@ -45,7 +43,6 @@ struct Hold : ForLock {
   bool json = false;
 };
 
-/// `redlock renew`.
 struct Renew : ForLock {
   std::string token;  ///< as acquire prints it; empty: read it from standard input
   bool json = false;
@@ -54,7 +51,6 @@ struct Renew : ForLock {
   bool only_hold = false;  ///< --for or --until was given, so the lock must be a maintenance hold
 };
 
-/// `redlock release`.
 struct Release : ForLock {
   std::string token;  ///< as acquire prints it; empty: read it from standard input
 };
@@ -80,7 +76,6 @@ struct Check : ForLock {
   bool json = false;
 };
 
-/// `redlock status`.
 struct Status {
   config::Settings settings;
   std::vector<std::string> names;  ///< at least one
@@ -88,7 +83,6 @@ struct Status {
   std::optional<std::chrono::milliseconds> watch;  ///< show it again at this interval
 };
 
-/// `redlock list`.
 struct List {
   config::Settings settings;
   std::string pattern;  ///< for the names, as in fnmatch(3); empty: all names
@@ -97,7 +91,6 @@ struct List {
   std::optional<std::chrono::milliseconds> watch;  ///< show it again at this interval
 };
 
-/// `redlock history`.
 struct History : config::HistoryOptions {
   config::Settings settings;
   /// Names and patterns; empty: all locks.
@@ -111,7 +104,6 @@ struct History : config::HistoryOptions {
 /// Whether a word of `redlock history` is a pattern.
 bool is_pattern(std::string_view word);
 
-/// `redlock sandbox`.
 struct Sandbox {
   enum class Kind {
     plain,    ///< independent servers

@@ -72,30 +72,34 @@ std::optional<minutes> read_zone(std::string_view text) {
   return east ? offset : -offset;
 }
 
+std::tm local(milliseconds moment) {
+  const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(moment).count());
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  return parts;
+}
+
 /// The moments at which the clock of this host's zone shows a local time, the first one first: two
 /// if the clock is set back over it, none before 1970.
-std::vector<Moment> moments_of(std::tm local) {
-  local.tm_isdst = -1;
-  const std::time_t time = std::mktime(&local);
+std::vector<Moment> moments_of(std::tm wanted) {
+  wanted.tm_isdst = -1;
+  const std::time_t time = std::mktime(&wanted);
   if (time < 0) return {};
   std::vector<Moment> found;
   // The minutes by which zones set the clock back.
   for (const int step : {-120, -60, -30, 0, 30, 60, 120}) {
-    const std::time_t candidate = time + step * 60;
-    std::tm shown{};
-    ::localtime_r(&candidate, &shown);
-    const bool same = shown.tm_mday == local.tm_mday && shown.tm_hour == local.tm_hour &&
-                      shown.tm_min == local.tm_min;
-    if (same) found.push_back({seconds(candidate)});
+    const Moment moment{seconds(time) + minutes(step)};
+    const std::tm shown = local(moment.at);
+    const bool same = shown.tm_mday == wanted.tm_mday && shown.tm_hour == wanted.tm_hour &&
+                      shown.tm_min == wanted.tm_min;
+    if (same) found.push_back(moment);
   }
   for (Moment& moment : found) moment.repeated = found.size() > 1;
   return found;
 }
 
 std::tm local_day(milliseconds now, int days_later) {
-  const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(now).count());
-  std::tm day{};
-  ::localtime_r(&time, &day);
+  std::tm day = local(now);
   day.tm_mday += days_later;
   day.tm_hour = day.tm_min = day.tm_sec = 0;
   return day;
@@ -188,9 +192,7 @@ std::optional<Moment> parse_moment(std::string_view text, milliseconds now, Tens
 }
 
 std::string local_time(milliseconds moment) {
-  const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(moment).count());
-  std::tm parts{};
-  ::localtime_r(&time, &parts);
+  const std::tm parts = local(moment);
   std::array<char, 40> text{};
   const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &parts);
   return {text.data(), size};

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
+#include <map>
 #include <optional>
 #include <system_error>
 
@@ -24,11 +24,10 @@ using redis::Endpoint;
 /// The content of a file. /dev/null counts as a file, and so does a pipe without a name (`<(…)`,
 /// /dev/stdin). A named pipe (FIFO) does not: it may have no writer.
 struct FileRead {
-  int error = 0;  ///< errno; 0: no error
-  std::string text;
-  mode_t mode = 0;  ///< of fstat(2)
-  uid_t owner = 0;
+  int error = 0;      ///< errno; 0: no error
   bool fifo = false;  ///< a named pipe; nothing was read
+  std::string text;
+  struct stat status {};
 
   /// Why the file is unusable; empty: it is usable.
   [[nodiscard]] std::string trouble() const {
@@ -39,9 +38,9 @@ struct FileRead {
 
 constexpr long kPipeFileSystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h
 
-bool is_named_pipe(int fd, mode_t mode) {
-  struct statfs system {};
-  return S_ISFIFO(mode) && ::fstatfs(fd, &system) == 0 && system.f_type != kPipeFileSystem;
+[[noreturn]] void refuse_file(const std::string& kind, const std::string& path,
+                              const std::string& why) {
+  throw Error(ExitStatus::config, kind + " file " + quote(path) + ": " + why);
 }
 
 /// Where `lines`, in the form of kPipesVariable, say that the content is; otherwise `path`.
@@ -61,18 +60,18 @@ FileRead read_file(const std::string& path, std::size_t most, Draft& draft) {
   const std::string where = kept_path(draft.earlier_pipes, path);
   // O_NONBLOCK: open(2) must not wait for the writer of a pipe.
   const os::Fd fd(::open(where.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) {
+  if (!fd || ::fstat(fd.get(), &file.status) != 0) {
     file.error = errno;
     return file;
   }
-  file.mode = status.st_mode;
-  file.owner = status.st_uid;
-  file.fifo = is_named_pipe(fd.get(), status.st_mode);
+  const mode_t mode = file.status.st_mode;
+  struct statfs system {};
+  file.fifo = S_ISFIFO(mode) && ::fstatfs(fd.get(), &system) == 0 &&
+              system.f_type != kPipeFileSystem;
   if (file.fifo) return file;
   file.error = os::read_all(fd.get(), file.text, most);
   // A terminal, too, gives each line to one reader only.
-  if (!S_ISREG(file.mode) && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
+  if (!S_ISREG(mode) && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
   return file;
 }
 
@@ -83,14 +82,16 @@ void warn_of_exposure(const FileRead& file, const std::string& path, Content con
                       Settings& settings) {
   const bool opened_by_shell =
       path.starts_with("/dev/fd/") || path == "/dev/stdin" || path.starts_with("/proc/");
-  if (!S_ISREG(file.mode) || opened_by_shell) return;
+  const mode_t mode = file.status.st_mode;
+  const bool of_root = file.status.st_uid == 0;
+  if (!S_ISREG(mode) || opened_by_shell) return;
   const bool secret = content == Content::secret;
-  const mode_t others = file.mode & (file.owner == 0 ? S_IRWXO : S_IRWXG | S_IRWXO);
+  const mode_t others = mode & (of_root ? S_IRWXO : S_IRWXG | S_IRWXO);
   const bool read = secret && (others & (S_IRGRP | S_IROTH)) != 0;
   const bool write = (others & (S_IWGRP | S_IWOTH)) != 0;
   if (!read && !write) return;
   const std::string may = read && write ? "read and write" : read ? "read" : "write";
-  const std::string whom = file.owner == 0 ? "o" : "go";
+  const std::string whom = of_root ? "o" : "go";
   settings.warnings.push_back(
       "others may " + may + ' ' + quote(path) +
       (secret ? ", which holds a password" : ", which controls what redlock does") + "; chmod " +
@@ -119,13 +120,10 @@ void add_file(Draft& draft) {
   draft.no_file = !named && (file.error == ENOENT || file.error == ENOTDIR);
   if (draft.no_file) return;
   if (const std::string why = file.trouble(); !why.empty()) {
-    throw Error(ExitStatus::config,
-                "configuration file " + quote(path) + ": " + why +
-                    (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
+    refuse_file("configuration", path,
+                why + (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
   }
-  if (file.text.size() > kLongestFile) {
-    throw Error(ExitStatus::config, "configuration file " + quote(path) + ": too long");
-  }
+  if (file.text.size() > kLongestFile) refuse_file("configuration", path, "too long");
   if (file.text.empty()) return;
   warn_of_exposure(file, path, read_toml(file.text, draft), draft.settings);
 }
@@ -141,13 +139,6 @@ std::vector<std::string> marks_of(const Endpoint& server) {
     marks.push_back(node.display() + (server.service.empty() ? "" : "/" + server.service));
   }
   return marks;
-}
-
-bool same_server(const Endpoint& one, const Endpoint& other) {
-  const std::vector<std::string> marks = marks_of(other);
-  return std::ranges::any_of(marks_of(one), [&](const std::string& mark) {
-    return std::ranges::find(marks, mark) != marks.end();
-  });
 }
 
 ExitStatus status_of(Origin origin) {
@@ -179,30 +170,28 @@ void check_servers(const Draft& draft) {
                 "no servers are configured: give --server redis://HOST, or set REDLOCK_SERVERS" +
                     file + " (to try redlock without any: redlock sandbox)");
   }
-  for (auto one = servers.begin(); one != servers.end(); ++one) {
-    const bool twice = std::any_of(std::next(one), servers.end(),
-                                   [&](const Endpoint& other) { return same_server(*one, other); });
-    if (!twice) continue;
-    throw Error(status_of(draft.origin(key::server)),
-                place(draft, key::server) + ": " + one->display() +
-                    " occurs twice, and a server has one vote, whatever the database");
+  std::map<std::string, const Endpoint*> known;
+  for (const Endpoint& server : servers) {
+    for (const std::string& mark : marks_of(server)) {
+      const Endpoint& first = *known.emplace(mark, &server).first->second;
+      if (&first == &server) continue;
+      throw Error(status_of(draft.origin(key::server)),
+                  place(draft, key::server) + ": " + first.display() +
+                      " occurs twice, and a server has one vote, whatever the database");
+    }
   }
-}
-
-[[noreturn]] void bad_password_file(const std::string& path, const std::string& why) {
-  throw Error(ExitStatus::config, "password file " + quote(path) + ": " + why);
 }
 
 std::string read_password(const std::string& path, Draft& draft) {
   constexpr std::size_t kLongest = 64 * std::size_t{1024};
   FileRead file = read_file(path, kLongest, draft);
   std::string& text = file.text;
-  if (const std::string why = file.trouble(); !why.empty()) bad_password_file(path, why);
-  if (text.size() > kLongest) bad_password_file(path, "too long for a password");
+  if (const std::string why = file.trouble(); !why.empty()) refuse_file("password", path, why);
+  if (text.size() > kLongest) refuse_file("password", path, "too long for a password");
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
-  if (text.empty()) bad_password_file(path, "it is empty");
-  if (text.find('\n') != std::string::npos) bad_password_file(path, "expected one line");
+  if (text.empty()) refuse_file("password", path, "it is empty");
+  if (text.find('\n') != std::string::npos) refuse_file("password", path, "expected one line");
   warn_of_exposure(file, path, Content::secret, draft.settings);
   return text;
 }

@@ -46,7 +46,7 @@ void check_restart_grace(const Draft& draft);
 
 struct NotToml {
   unsigned line;
-  std::string_view why;  ///< contains nothing of the text
+  std::string why;  ///< contains nothing of the text
 };
 
 /// Throws NotToml for the first violation of TOML's grammar (https://toml.io/en/v1.0.0), before

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/resolve.h"
@@ -32,7 +33,7 @@ bool is_number_like(std::string_view word) {
   return !word.empty();
 }
 
-/// No setting takes a date, but Reader has a better message for that.
+/// No setting takes a date, but store_value() has a better message for that.
 bool is_date(std::string_view word) {
   return has_shape(word, "0000-00-00") || has_shape(word, "0000-00-00T00:00:00") ||
          has_shape(word, "0000-00-00T00:00:00Z");
@@ -181,7 +182,7 @@ class Scan {
     rest_.remove_prefix(count);
   }
 
-  [[noreturn]] void refuse(std::string_view why) const { throw NotToml{line_, why}; }
+  [[noreturn]] void refuse(const char* why) const { throw NotToml{line_, why}; }
 
   std::string_view rest_;
   unsigned line_ = 1;
@@ -200,7 +201,9 @@ std::string name_of(toml::node_type type) {
 /// A number as parse_duration and the like read it: without an exponent, and with no more decimal
 /// places than it needs. std::to_chars() can do that, but needs libm, which nothing else does:
 /// every start of redlock would load it.
-std::string decimal(double number) {
+std::string decimal(const toml::node& value) {
+  if (const auto* whole = value.as_integer()) return std::to_string(**whole);
+  const double number = **value.as_floating_point();
   constexpr int kMostPlaces = 340;
   std::array<char, 700> text{};
   for (int places = 0; places <= kMostPlaces; ++places) {
@@ -214,99 +217,60 @@ std::string decimal(double number) {
   throw Error(ExitStatus::config, draft.config_file + ":" + std::to_string(line) + ": " + message);
 }
 
-class Reader {
- public:
-  explicit Reader(Draft& draft) : draft_(draft) {}
+[[noreturn]] void refuse_key(const Draft& draft, std::string_view key, unsigned line) {
+  std::string message = "unknown key " + quote(key);
+  std::vector<std::string> keys;
+  for (const Row& row : table()) keys.push_back(file_key(row));
+  const std::string meant = nearest(key, keys);
+  if (!meant.empty()) message += ", did you mean " + meant + "?";
+  refuse(draft, line, message + " (see redlock.toml(5))");
+}
 
-  void read(const toml::table& settings) {
-    for (const auto& [key, value] : settings) {
-      const std::string_view name = key.str();
-      const auto row = std::ranges::find_if(
-          table(), [name](const Row& other) { return file_key(other) == name; });
-      // The line of a [table] is the line of its heading.
-      const unsigned line = key.source().begin.line;
-      if (row == table().end()) refuse_key(name, line);
-      const bool overridden = draft_.origin(row->name) != Origin::built_in;
-      holds_secret_ = holds_secret_ || (row->type == Type::secret && value.is_string() &&
-                                        !value.as_string()->get().empty());
-      if (!overridden) take(*row, value, line);
+[[noreturn]] void refuse_type(const Draft& draft, const Row& row, const toml::node& value,
+                              unsigned line, const std::string& expected) {
+  refuse(draft, line, file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
+}
+
+void store_list(Draft& draft, const Row& row, const toml::node& value, unsigned line) {
+  const toml::array* array = value.as_array();
+  const std::string expected = "an array of strings, such as [\"redis://db1\"]";
+  if (array == nullptr) refuse_type(draft, row, value, line, expected);
+  if (array->empty()) refuse(draft, line, file_key(row) + ": expected at least one");
+  for (const toml::node& element : *array) {
+    const unsigned at = element.source().begin.line;
+    const auto* text = element.as_string();
+    if (text == nullptr) refuse_type(draft, row, element, at, expected);
+    // Blanks separate the servers of a list in the environment, but not in the file.
+    if (text->get().find_first_of(kBlanks) != std::string::npos) {
+      refuse(draft, at, file_key(row) + ": expected one URI in each string");
     }
+    store(row, draft, text->get(), {Origin::file, at});
   }
+  draft.given[row.name].source.line = line;
+}
 
-  [[nodiscard]] Content content() const {
-    const bool in_uri =
-        draft_.origin(key::server) == Origin::file &&
-        std::ranges::any_of(draft_.settings.servers, [](const redis::Endpoint& server) {
-          return !server.credentials.password.empty();
-        });
-    return holds_secret_ || in_uri ? Content::secret : Content::settings;
-  }
-
- private:
-  [[noreturn]] void refuse_key(std::string_view key, unsigned line) const {
-    std::string message = "unknown key " + quote(key);
-    std::vector<std::string> keys;
-    for (const Row& row : table()) keys.push_back(file_key(row));
-    const std::string meant = nearest(key, keys);
-    if (!meant.empty()) message += ", did you mean " + meant + "?";
-    refuse(draft_, line, message + " (see redlock.toml(5))");
-  }
-
-  [[noreturn]] void refuse_type(const Row& row, const toml::node& value, unsigned line,
-                                const std::string& expected) const {
-    refuse(draft_, line,
-           file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
-  }
-
-  void take(const Row& row, const toml::node& value, unsigned line) {
-    const Source source{Origin::file, line};
-    switch (row.type) {
-      case Type::uri_list:
-        return take_list(row, value, line);
-      case Type::toggle:
-        if (!value.is_boolean()) refuse_type(row, value, line, "true or false");
-        return store(row, draft_, **value.as_boolean() ? "true" : "false", source);
-      case Type::duration:
-        if (value.is_number()) return store(row, draft_, number(value), source);
-        if (!value.is_string()) {
-          refuse_type(row, value, line, "a time such as \"30s\", or a number of seconds");
-        }
-        break;
-      case Type::integer:
-        if (!value.is_integer()) refuse_type(row, value, line, "a whole number");
-        return store(row, draft_, number(value), source);
-      default:
-        if (!value.is_string()) refuse_type(row, value, line, "a string");
-    }
-    store(row, draft_, **value.as_string(), source);
-  }
-
-  static std::string number(const toml::node& value) {
-    if (const auto* whole = value.as_integer()) return std::to_string(**whole);
-    return decimal(**value.as_floating_point());
-  }
-
-  void take_list(const Row& row, const toml::node& value, unsigned line) {
-    const toml::array* array = value.as_array();
-    const std::string expected = "an array of strings, such as [\"redis://db1\"]";
-    if (array == nullptr) refuse_type(row, value, line, expected);
-    if (array->empty()) refuse(draft_, line, file_key(row) + ": expected at least one");
-    for (const toml::node& element : *array) {
-      const unsigned at = element.source().begin.line;
-      const auto* text = element.as_string();
-      if (text == nullptr) refuse_type(row, element, at, expected);
-      // Blanks separate the servers of a list in the environment, but not in the file.
-      if (text->get().find_first_of(kBlanks) != std::string::npos) {
-        refuse(draft_, at, file_key(row) + ": expected one URI in each string");
+void store_value(Draft& draft, const Row& row, const toml::node& value, unsigned line) {
+  const Source source{Origin::file, line};
+  switch (row.type) {
+    case Type::uri_list:
+      return store_list(draft, row, value, line);
+    case Type::toggle:
+      if (!value.is_boolean()) refuse_type(draft, row, value, line, "true or false");
+      return store(row, draft, **value.as_boolean() ? "true" : "false", source);
+    case Type::duration:
+      if (value.is_number()) return store(row, draft, decimal(value), source);
+      if (!value.is_string()) {
+        refuse_type(draft, row, value, line, "a time such as \"30s\", or a number of seconds");
       }
-      store(row, draft_, text->get(), {Origin::file, at});
-    }
-    draft_.given[row.name].source.line = line;
+      break;
+    case Type::integer:
+      if (!value.is_integer()) refuse_type(draft, row, value, line, "a whole number");
+      return store(row, draft, decimal(value), source);
+    default:
+      if (!value.is_string()) refuse_type(draft, row, value, line, "a string");
   }
-
-  Draft& draft_;
-  bool holds_secret_ = false;
-};
+  store(row, draft, **value.as_string(), source);
+}
 
 /// The message of toml++, without the text it complains about: that may be a password.
 std::string without_input(std::string_view description) {
@@ -319,6 +283,14 @@ std::string without_input(std::string_view description) {
   return text;
 }
 
+toml::table parse_toml(const std::string& text) {
+  check_toml(text);
+  toml::parse_result parsed = toml::parse(text);
+  if (parsed) return std::move(parsed).table();
+  const toml::parse_error& error = parsed.error();
+  throw NotToml{error.source().begin.line, without_input(error.description())};
+}
+
 }  // namespace
 
 void check_toml(std::string_view text) {
@@ -326,21 +298,30 @@ void check_toml(std::string_view text) {
 }
 
 Content read_toml(const std::string& text, Draft& draft) {
-  const auto refuse_text = [&draft](unsigned line, std::string_view why) {
-    refuse(draft, line, std::string("not valid TOML (texts need quotes): ").append(why));
-  };
+  toml::table settings;
   try {
-    check_toml(text);
+    settings = parse_toml(text);
   } catch (const NotToml& trouble) {
-    refuse_text(trouble.line, trouble.why);
+    refuse(draft, trouble.line, "not valid TOML (texts need quotes): " + trouble.why);
   }
-  const toml::parse_result parsed = toml::parse(text, draft.config_file);
-  if (!parsed) {
-    refuse_text(parsed.error().source().begin.line, without_input(parsed.error().description()));
+  bool secret = false;
+  for (const auto& [key, value] : settings) {
+    const std::string_view name = key.str();
+    const auto row = std::ranges::find_if(
+        table(), [name](const Row& other) { return file_key(other) == name; });
+    // The line of a [table] is the line of its heading.
+    const unsigned line = key.source().begin.line;
+    if (row == table().end()) refuse_key(draft, name, line);
+    const auto* password = row->type == Type::secret ? value.as_string() : nullptr;
+    secret = secret || (password != nullptr && !password->get().empty());
+    if (draft.origin(row->name) == Origin::built_in) store_value(draft, *row, value, line);
   }
-  Reader reader(draft);
-  reader.read(parsed.table());
-  return reader.content();
+  const bool in_uri =
+      draft.origin(key::server) == Origin::file &&
+      std::ranges::any_of(draft.settings.servers, [](const redis::Endpoint& server) {
+        return !server.credentials.password.empty();
+      });
+  return secret || in_uri ? Content::secret : Content::settings;
 }
 
 }  // namespace redlock::config

@@ -133,8 +133,6 @@ std::string escaped(std::string_view character) {
   return out;
 }
 
-constexpr std::size_t kLongestWord = 40;
-
 /// Levenshtein's edit distance, where two swapped neighbours also count as one mistake.
 std::size_t distance(std::string_view one, std::string_view other) {
   std::vector<std::size_t> before;  // the last row but one
@@ -291,7 +289,6 @@ std::string quote(std::string_view text) {
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t limit = 3;  // the next one must be nearer than that
-  if (word.size() > kLongestWord) return best;
   for (const std::string& candidate : candidates) {
     const bool abbreviated = word.size() > 1 && candidate.starts_with(word);
     const std::size_t measured = abbreviated ? 0 : distance(word, candidate);

@@ -56,20 +56,6 @@ std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::s
   return readers ? "held shared by " : std::string(blocker.verb);
 }
 
-std::string name(const Blocker& blocker, const lock::Refused& refusal, std::size_t our_slots) {
-  const std::string verb = verb_of(blocker, refusal, our_slots);
-  if (blocker.holder) return verb + run_of(*blocker.holder);
-  const auto type = lock::type_of(refusal.blocker);
-  if (!type) return fmt::format("{}{}{}", verb, blocker.nobody, blocker.says_why);
-  if (*type == "crowd") {  // see slots.lua
-    return verb +
-           "more jobs than can be counted: somebody has added entries to the list of its readers, "
-           "so all slots count as taken";
-  }
-  return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's)",
-                            printable(*type, 20));
-}
-
 }  // namespace
 
 std::string person(const records::Holder& who) {
@@ -145,14 +131,25 @@ Blocker::Blocker(const lock::Refused& refusal)
 }
 
 std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
-  return name(Blocker(refusal), refusal, our_slots);
+  const Blocker blocker(refusal);
+  const std::string verb = verb_of(blocker, refusal, our_slots);
+  if (blocker.holder) return verb + run_of(*blocker.holder);
+  const auto type = lock::type_of(refusal.blocker);
+  if (!type) return fmt::format("{}{}{}", verb, blocker.nobody, blocker.says_why);
+  if (*type == "crowd") {  // see slots.lua
+    return verb +
+           "more jobs than can be counted: somebody has added entries to the list of its readers, "
+           "so all slots count as taken";
+  }
+  return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's)",
+                            printable(*type, 20));
 }
 
 std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
   const Blocker blocker(refusal);
   const bool cooling = blocker.kind == Kind::cooling;
   const bool revoked = blocker.kind == Kind::revoked;
-  std::string who = name(blocker, refusal, our_slots);
+  std::string who = name_blocker(refusal, our_slots);
   if (blocker.holder && !blocker.maintenance) {
     if (revoked) {
       who += blocker.job;

@@ -49,9 +49,6 @@ lock::Duration interval(Progress::Mode mode) {
 constexpr milliseconds kLookAtLog{50};
 constexpr seconds kMostReading{3};
 
-/// A few for this connection, and enough for those that the wait may still open.
-constexpr std::size_t kSpareDescriptors = 32;
-
 /// The lengths of the runs that ended well, the latest first.
 std::vector<milliseconds> lengths_of(const std::vector<redis::LoggedLine>& latest_first) {
   std::set<std::string> others;  // lost, revoked, or counted
@@ -87,7 +84,6 @@ bool UsualRun::turn(lock::Instant now) noexcept {
 void UsualRun::read(lock::Instant now) {
   if (!reading_) {
     limit_ = now + kMostReading;
-    os::require_free_descriptors(2 * settings_.servers.size() + kSpareDescriptors);
   } else {
     reading_->questions.turn(now);
     const bool finished = reading_->questions.finished();

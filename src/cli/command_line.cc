@@ -263,6 +263,12 @@ Invocation history(Line line, Draft draft, const Environment& environment) {
   }
   exclude(options.at && options.last, "--last", "--at");
   exclude(options.at && options.failed, "--failed", "--at");
+  exclude(options.refused && options.at, "--refused", "--at");
+  exclude(options.refused && options.until, "--refused", "--until");
+  exclude(options.refused && options.failed, "--refused", "--failed");
+  exclude(options.refused && options.last, "--refused", "--last");
+  exclude(options.refused && !options.svg.empty(), "--refused", "--svg");
+  exclude(options.refused && !options.html.empty(), "--refused", "--html");
   const bool svg = !options.svg.empty();
   if (svg || !options.html.empty()) {
     const std::string_view flag = svg ? "--svg" : "--html";

@@ -325,6 +325,10 @@ constexpr Row kTable[] = {
     {"failed", "--failed", nullptr, "", kRuns,
      "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
      Type::toggle, kHistory, turn<&HistoryOptions::failed>},
+    {"refused", "--refused", nullptr, "", kRuns,
+     "instead, the hosts whose runs gave up because the lock was held: how often, when last, behind "
+     "whom",
+     "", Type::toggle, kHistory, turn<&HistoryOptions::refused>},
     {"svg", "--svg", nullptr, "FILE", kOther,
      "write a picture of the last 24 hours, or since --since; -: to standard output", "",
      Type::text, kHistory, set<&HistoryOptions::svg, to_file>},

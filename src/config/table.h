@@ -126,6 +126,7 @@ struct HistoryOptions {
   std::optional<std::chrono::milliseconds> at;
   std::optional<std::size_t> last;  ///< this many of the latest runs of each lock; at least 1
   bool failed = false;              ///< only runs that failed
+  bool refused = false;             ///< the runs that gave up instead
   std::string svg;                  ///< a file, or "-"; empty: no such picture
   std::string html;                 ///< a file, or "-"; empty: no such page
 };

@@ -55,7 +55,7 @@ std::vector<std::string> chosen(const cli::History& request, Query& query) {
     }
     return names;
   }
-  names = query.names(Query::Which::logged);
+  names = query.names(request.refused ? Query::Which::numbered : Query::Which::logged);
   std::erase_if(names, [&request](const std::string& name) {
     return !request.names.empty() &&
            std::ranges::none_of(request.names, [&name](const std::string& word) {
@@ -110,6 +110,7 @@ std::vector<HistoryView> views_of(const std::vector<Observed>& locks, const cli:
     }
     views.push_back(view_of(merge(logs, present_of(lock)), request));
     views.back().name = lock.id.name;
+    views.back().refusals = lock.refusals;
     for (PastRun& run : views.back().runs) run.lock = lock.id.name;
   }
   for (const Observed& lock : locks) {
@@ -303,6 +304,35 @@ std::string for_people(milliseconds unix_time) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local_time(unix_time));
 }
 
+namespace {
+
+/// --refused: the hosts with runs that gave up, without the logs.
+Exit show_refusals(const std::vector<Observed>& locks, const Query& query,
+                   const cli::History& request) {
+  const milliseconds now = os::unix_now();
+  std::vector<HistoryView> views;
+  for (const Observed& lock : locks) {
+    HistoryView view{.name = lock.id.name};
+    std::ranges::copy_if(lock.refusals, std::back_inserter(view.refusals),
+                         [&](const Refusals& each) { return now - each.ago >= request.since.value_or({}); });
+    if (!view.refusals.empty() || request.about_one()) views.push_back(std::move(view));
+  }
+  const bool blind = query.reached() < lock::quorum(request.settings.servers.size());
+  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
+  if (!request.settings.quiet || blind) driver::complain(query.complaints());
+  if (request.json) {
+    return driver::print(to_json(views, request, query.troubles(), status), status);
+  }
+  const diag::Screen screen = driver::output_screen(request.settings);
+  const std::string table = as_table_of_refusals(views, screen);
+  if (table.empty() && !blind && !request.settings.quiet) {
+    driver::complain({"no run that gave up is known"});
+  }
+  return driver::print(table, status);
+}
+
+}  // namespace
+
 Exit history(const cli::History& asked) {
   cli::History request = asked;
   const bool picture = !request.svg.empty() || !request.html.empty();
@@ -311,7 +341,8 @@ Exit history(const cli::History& asked) {
   }
   const Settings& settings = request.settings;
   Query query(settings);
-  const std::vector<Observed> locks = query.look(chosen(request, query));
+  const std::vector<Observed> locks = query.look(chosen(request, query), redis::Marks::asked);
+  if (request.refused) return show_refusals(locks, query, request);
   Troubles troubles = query.troubles();
   std::vector<std::string> about_logs;
   const std::vector<HistoryView> views = views_of(locks, request, troubles, about_logs);

@@ -17,6 +17,7 @@
 #include "cli/command_line.h"
 #include "diag/duration.h"
 #include "diag/text.h"
+#include "look/observed.h"
 #include "records/holder.h"
 #include "redis/ask/log_reader.h"
 
@@ -77,6 +78,7 @@ struct HistoryView {
   std::optional<PastRun> after;
   std::optional<std::chrono::milliseconds> log_begins;  ///< if there is a log
   std::optional<diag::Usual> usual = {};                ///< if at least 2 runs have ended well
+  std::vector<Refusals> refusals = {};                  ///< runs that gave up, by host
 };
 
 /// Selects the runs that the user has asked for.
@@ -106,6 +108,10 @@ std::vector<PastRun> runs_of(const std::vector<HistoryView>& views);
 /// request is about several locks. On a terminal a timeline stands beside it, but not with --at.
 std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
                      const diag::Screen& screen);
+
+/// A table that fits the screen, with a line for each host with runs that gave up.
+std::string as_table_of_refusals(const std::vector<HistoryView>& views,
+                                 const diag::Screen& screen);
 
 /// A Unix time in the local time zone.
 std::tm local_time(std::chrono::milliseconds unix_time);

@@ -187,4 +187,29 @@ std::string Timeline::mark(milliseconds at, char character) const {
   return text;
 }
 
+std::string as_table_of_refusals(const std::vector<HistoryView>& views,
+                                 const diag::Screen& screen) {
+  constexpr std::array<std::string_view, 6> kHeadings = {"LAST", "NAME",   "HOST",
+                                                         "TIMES", "BEHIND", "COMMAND"};
+  constexpr std::array<std::size_t, 3> kFirstOut = {5, 3, 0};
+  const milliseconds now = os::unix_now();
+  std::vector<Line> lines(1, heading(kHeadings));
+  for (const HistoryView& view : views) {
+    for (const Refusals& each : view.refusals) {
+      const records::Holder who{.host = each.host, .user = each.who.user};
+      const std::string behind = diag::printable(each.who.behind, 130);
+      lines.push_back({{time_of(now - each.ago, screen.width)},
+                       {diag::bare_name(view.name)},
+                       {diag::person(who)},
+                       {std::to_string(each.count)},
+                       {behind.empty() ? "-" : behind},
+                       {diag::printable(each.who.command, 203)}});
+    }
+  }
+  if (lines.size() == 1) return {};
+  fit_charset(lines, screen);
+  cut_cells(lines, 1, screen.width / 3, screen.charset);
+  return lay_out(lines, fit(lines, kFirstOut, kLeastCommand, screen.width), screen);
+}
+
 }  // namespace redlock::look

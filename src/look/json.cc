@@ -9,6 +9,7 @@
 
 #include "diag/duration.h"
 #include "lock/value.h"
+#include "os/clock.h"
 
 namespace redlock::look {
 
@@ -169,6 +170,7 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"waiting", lock.waiting ? Json(lock.waiting->size()) : Json()},
        {"waiters", waiters(lock.waiting)},
        {"last_run", last_run(lock.last_run)},
+       {"refused", refusals_json(lock.refusals)},
        {"warnings", Json::array({warnings.begin(), warnings.end()})},
        {"servers", Json::array(servers)}});
 }
@@ -207,6 +209,7 @@ Json describe_view(const HistoryView& view) {
   Members members{{"name", view.name}};
   append(members, time_members("log_begins", "log_begins_ms", view.log_begins));
   append(members, {{"usual", usual_json(view.usual)},
+                   {"refused", refusals_json(view.refusals)},
                    {"runs", array_of(view.runs, describe)},
                    {"before", describe(view.before)},
                    {"after", describe(view.after)}});
@@ -224,6 +227,18 @@ Json holder_json(const std::optional<records::Holder>& holder) {
                    {"fingerprint", text_or_null(holder->servers)},
                    {"protocol", holder->protocol}});
   return Json::object(members);
+}
+
+Json refusals_json(const std::vector<Refusals>& refusals) {
+  return array_of(refusals, [](const Refusals& each) {
+    Members members{{"host", each.host},
+                    {"user", text_or_null(each.who.user)},
+                    {"command", text_or_null(each.who.command)},
+                    {"count", each.count}};
+    append(members, time_members("last", "last_ms", os::unix_now() - each.ago));
+    members.emplace_back("behind", text_or_null(each.who.behind));
+    return Json::object(members);
+  });
 }
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,

@@ -37,6 +37,14 @@ struct WaitingQueue {
   [[nodiscard]] std::size_t size() const { return known.size() + others; }
 };
 
+/// Runs of one host that gave up because another one had the lock. Untrusted.
+struct Refusals {
+  std::string host;
+  records::Refused who;             ///< the last of them
+  std::uint64_t count = 0;          ///< in the last 30 days of the lock, at most 32 hosts
+  std::chrono::milliseconds ago{};  ///< the last time
+};
+
 /// Merges the queues of all servers: a waiter that came while a server was down is missing there.
 /// None if no server has a queue that we may read. `holder` does not count as a waiter.
 std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
@@ -65,6 +73,7 @@ struct Observed {
   std::optional<std::chrono::milliseconds> most_left;
   std::optional<WaitingQueue> waiting;  ///< if a server says who waits
   std::optional<lock::Done> last_run;   ///< with --once
+  std::vector<Refusals> refusals;       ///< the latest first; if we asked for the marks
 
   /// Whether a quorum of the servers answered.
   [[nodiscard]] bool knows_enough() const {
@@ -82,7 +91,7 @@ class Query {
   /// `settings` must outlive this.
   explicit Query(const config::Settings& settings);
 
-  enum class Which { held, logged };
+  enum class Which { held, logged, numbered };
 
   /// The names of all locks with the configured prefix on any server, sorted. `pattern`: only those
   /// that match it, see fnmatch(3); empty: all.

@@ -213,6 +213,16 @@ void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
   if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
 }
 
+/// Who gave up, and where to see more.
+std::string describe_refusals(const Observed& lock) {
+  const Refusals& last = lock.refusals.front();
+  const std::string behind = diag::printable(last.who.behind, 130);
+  return fmt::format("{}, the last one {} {} ago{}; all of them: {}",
+                     diag::counted(lock.refusals.size(), "host"), diag::printable(last.host, 64),
+                     diag::for_people(last.ago), behind.empty() ? "" : ", behind " + behind,
+                     records::shell_like({"redlock", "history", "--refused", lock.id.name}));
+}
+
 /// What one server shows. Standard error says why a server could not be asked, unless it is quiet.
 std::string describe_view(const Observed& lock, std::size_t server, bool quiet) {
   const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
@@ -296,6 +306,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   }
   if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
+  if (!lock.refusals.empty()) block.entry("refused", describe_refusals(lock));
   for (const std::string& text : warnings_about(lock, settings)) {
     block.entry("warning", text, 0, diag::Tint::notice);
   }

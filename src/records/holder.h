@@ -80,6 +80,20 @@ struct LogEntry {
   std::string reason{};  ///< why the job was stopped, or how the lock was lost; empty: neither
 };
 
+/// A run that gave up because another one had the lock, without the host and the times.
+struct Refused {
+  std::string user;
+  std::string command;
+  std::string behind;  ///< "USER@HOST" of the holder, or empty
+};
+
+/// As JSON, as in redlock-protocol(7).
+std::string to_json(const Refused& refused);
+std::optional<Refused> read_refused(std::string_view json);
+
+/// The host as encode_refuse() wants it.
+std::string as_field(std::string_view host);
+
 /// The name of the event in the log: "acquired", "released"…
 std::string_view word_for(lock::Log::Event event);
 

@@ -268,4 +268,22 @@ std::optional<LogEntry> read_log_entry(std::string_view json) {
   return entry;
 }
 
+std::string to_json(const Refused& refused) {
+  return stored({{"behind", os::clip(refused.behind, kMostCommandBytes)},
+                 {"command", os::clip(refused.command, kMostCommandBytes)},
+                 {"user", os::clip(refused.user, 64)}});
+}
+
+std::optional<Refused> read_refused(std::string_view json) {
+  const auto record = read_record(json);
+  if (!record) return std::nullopt;
+  return Refused{text_in(*record, "user"), text_in(*record, "command"), text_in(*record, "behind")};
+}
+
+std::string as_field(std::string_view host) {
+  std::string field = os::printable(host, 64);
+  std::ranges::replace(field, ' ', '?');
+  return field.empty() ? "?" : field;
+}
+
 }  // namespace redlock::records

@@ -68,11 +68,11 @@ assert len(page) > 15, page
 INSIDE = {
     "status, list": {"servers": "server", "locks": "lock"},
     "lock": {"holder": "holder", "holders": "one of the holders", "revoked_by": "revoked_by", "foreign": "foreign",
-             "waiters": "waiter", "last_run": "last_run", "servers": "server of a lock"},
+             "waiters": "waiter", "refused": "refused", "last_run": "last_run", "servers": "server of a lock"},
     "one of the holders": {"holder": "holder"},
     "last_run": {"by": "holder"},
     "history": {"servers": "server", "locks": "log of a lock"},
-    "log of a lock": {"usual": "usual", "runs": "run", "before": "run", "after": "run"},
+    "log of a lock": {"usual": "usual", "refused": "refused", "runs": "run", "before": "run", "after": "run"},
     "run": {"holder": "holder of a run", "forced_by": "holder of a run"},
     "acquire or hold in vain": {"holder": "holder"},
     "check": {"servers": "checked server", "findings": "finding"},

@@ -49,7 +49,8 @@ constexpr std::string_view kHowMuch = "full|name|none";
 /// The member in that part of the draft which has it.
 template <class Type, class Part>
 Type& in(Draft& draft, Type Part::*member) {
-  return std::get<Part&>(std::tie(draft, draft.settings, draft.settings.tls, draft.history)).*member;
+  const auto parts = std::tie(draft, draft.settings, draft.settings.tls, draft.history);
+  return std::get<Part&>(parts).*member;
 }
 
 /// A flag without a value.

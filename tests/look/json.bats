@@ -58,7 +58,7 @@ for line in open(sys.argv[1]):
     if line.startswith(".Ss Object: "):
         name = line[len(".Ss Object: "):].strip()
         page[name] = set()
-    elif line.startswith(".S"):
+    elif line.startswith((".Ss", ".Sh")):
         name = None
     elif name and line.startswith(".It Li "):
         page[name].update(line[len(".It Li "):].replace(",", " ").split())

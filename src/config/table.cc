@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "config/value.h"
+#include "error.h"
 #include "lock/value.h"
 #include "redis/requests/keys.h"
 

@@ -250,17 +250,9 @@ void warn_of_unknown_variables(Settings& settings) {
 }  // namespace
 
 std::string place(const Row& row, const Draft& draft, Source source) {
-  switch (source.origin) {
-    case Origin::flag:
-      return flag_name(row);
-    case Origin::environment:
-      return row.environment;
-    case Origin::file:
-      return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
-    case Origin::built_in:
-      break;
-  }
-  return std::string(row.name);
+  if (source.origin == Origin::flag) return flag_name(row);
+  if (source.origin == Origin::environment) return row.environment;
+  return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
 }
 
 void store(const Row& row, Draft& draft, std::string_view value, Source source) {

@@ -188,19 +188,6 @@ class Splitter {
   Line line_;
 };
 
-/// trigger_on_parse stores values in the order of argv, across options (the last of -s and -x
-/// wins). allow_extra_args(false) also keeps CLI11 from splitting `[a,b]`.
-void define(CLI::App& app, const Row& row, Draft& draft) {
-  const auto take = [&row, &draft](const CLI::results_t& values) {
-    store(row, draft, row.metavar.empty() ? "" : values.back(), {Origin::flag});
-    return true;
-  };
-  app.add_option(std::string(row.flags), take)
-      ->expected(row.metavar.empty() ? 0 : 1)
-      ->allow_extra_args(false)
-      ->trigger_on_parse();
-}
-
 }  // namespace
 
 Line split(Command command, std::vector<std::string> words, Refusals refusals) {
@@ -220,8 +207,20 @@ Draft read_options(std::vector<Given> options) {
       continue;
     }
     words.emplace_back(row.flags.substr(0, row.flags.find(',')));
-    if (app.get_option_no_throw(words.back()) == nullptr) define(app, row, draft);
-    if (!row.metavar.empty()) words.push_back(std::move(given.value));
+    const bool has_value = !row.metavar.empty();
+    if (app.get_option_no_throw(words.back()) == nullptr) {
+      const auto take = [&row, &draft, has_value](const CLI::results_t& values) {
+        store(row, draft, has_value ? values.back() : "", {Origin::flag});
+        return true;
+      };
+      // trigger_on_parse stores values in the order of argv, across options (the last of -s and -x
+      // wins). allow_extra_args(false) also keeps CLI11 from splitting `[a,b]`.
+      app.add_option(std::string(row.flags), take)
+          ->expected(has_value ? 1 : 0)
+          ->allow_extra_args(false)
+          ->trigger_on_parse();
+    }
+    if (has_value) words.push_back(std::move(given.value));
   }
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   app.parse(std::move(words));

@@ -47,7 +47,8 @@ constexpr long kPipeFileSystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h
 std::string kept_path(std::string_view lines, const std::string& path) {
   for (const std::string_view line : parts_of(lines, "\n")) {
     const std::size_t blank = line.find(' ');
-    if (line.substr(blank + 1) == path) return "/proc/self/fd/" + std::string(line.substr(0, blank));
+    if (line.substr(blank + 1) != path) continue;
+    return "/proc/self/fd/" + std::string(line.substr(0, blank));
   }
   return path;
 }
@@ -120,8 +121,9 @@ void add_file(Draft& draft) {
   draft.no_file = !named && (file.error == ENOENT || file.error == ENOTDIR);
   if (draft.no_file) return;
   if (const std::string why = file.trouble(); !why.empty()) {
-    refuse_file("configuration", path,
-                why + (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
+    refuse_file(
+        "configuration", path,
+        why + (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
   }
   if (file.text.size() > kLongestFile) refuse_file("configuration", path, "too long");
   if (file.text.empty()) return;
@@ -248,17 +250,9 @@ void warn_of_unknown_variables(Settings& settings) {
 }  // namespace
 
 std::string place(const Row& row, const Draft& draft, Source source) {
-  switch (source.origin) {
-    case Origin::flag:
-      return flag_name(row);
-    case Origin::environment:
-      return row.environment;
-    case Origin::file:
-      return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
-    case Origin::built_in:
-      break;
-  }
-  return std::string(row.name);
+  if (source.origin == Origin::flag) return flag_name(row);
+  if (source.origin == Origin::environment) return row.environment;
+  return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
 }
 
 void store(const Row& row, Draft& draft, std::string_view value, Source source) {

@@ -9,8 +9,8 @@
 
 namespace redlock::config {
 
-/// The place of a row's value from `source`, for the beginning of a message: `-w/--wait`,
-/// `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
+/// The place of a row's value from `source`, which is no default, for the beginning of a message:
+/// `-w/--wait`, `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
 std::string place(const Row& row, const Draft& draft, Source source);
 
 /// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,

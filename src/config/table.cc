@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "config/value.h"
+#include "error.h"
 #include "lock/value.h"
 #include "redis/requests/keys.h"
 
@@ -49,7 +50,8 @@ constexpr std::string_view kHowMuch = "full|name|none";
 /// The member in that part of the draft which has it.
 template <class Type, class Part>
 Type& in(Draft& draft, Type Part::*member) {
-  return std::get<Part&>(std::tie(draft, draft.settings, draft.settings.tls, draft.history)).*member;
+  const auto parts = std::tie(draft, draft.settings, draft.settings.tls, draft.history);
+  return std::get<Part&>(parts).*member;
 }
 
 /// A flag without a value.
@@ -104,12 +106,6 @@ Enum to_choice(std::string_view value) {
   refuse(expected, value);
 }
 
-void add_servers(Draft& draft, std::string_view value) {
-  auto& servers = draft.settings.servers;
-  const std::vector<redis::Endpoint> added = to_servers(value, servers.size());
-  servers.insert(servers.end(), added.begin(), added.end());
-}
-
 void set_tls_insecure(Draft& draft, std::string_view value) {
   const bool yes = value.empty() || value == "1" || value == "true";  // empty: the flag
   if (!yes && value != "0" && value != "false") refuse("0 or 1", value);
@@ -133,18 +129,6 @@ std::string to_file(std::string_view value) {
 std::string to_optional_file(std::string_view value) {
   if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
   return std::string(value);
-}
-
-/// /dev/null overrides a file that the environment or the configuration file names.
-void set_metrics_file(Draft& draft, std::string_view value) {
-  const std::string file = to_optional_file(value);
-  draft.settings.metrics_file = file == "/dev/null" ? "" : file;
-}
-
-/// flock(1)'s -u.
-void refuse_unlock(Draft&, std::string_view) {
-  throw Error(ExitStatus::usage,
-              "there is nothing to unlock: redlock releases the lock when the command ends");
 }
 
 constexpr Row kTable[] = {
@@ -247,7 +231,12 @@ constexpr Row kTable[] = {
      "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS), unix:///PATH, "
      "redis+cluster://HOST,HOST or redis+sentinel://HOST,HOST/SERVICE; repeat for each further "
      "server",
-     "", Type::uri_list, kLook, add_servers},
+     "", Type::uri_list, kLook,
+     [](Draft& draft, std::string_view value) {
+       auto& servers = draft.settings.servers;
+       const std::vector<redis::Endpoint> added = to_servers(value, servers.size());
+       servers.insert(servers.end(), added.begin(), added.end());
+     }},
     {key::server_timeout, "--server-timeout", "REDLOCK_SERVER_TIMEOUT", "TIME", kServers,
      "how long one server may take to answer", "200ms", Type::duration, kLook,
      set_time<&Settings::server_timeout, kTimeOut>},
@@ -352,11 +341,18 @@ constexpr Row kTable[] = {
      Type::toggle, kRun, turn<&Draft::no_fork>},
     {"close", "-o,--close", nullptr, "", kCompatible, "no effect; not with -F", "", Type::toggle,
      kRun, turn<&Draft::close>},
-    {"unlock", "-u,--unlock", nullptr, "", "", "", "", Type::toggle, kRun, refuse_unlock},
+    {"unlock", "-u,--unlock", nullptr, "", "", "", "", Type::toggle, kRun,
+     [](Draft&, std::string_view) {
+       throw Error(ExitStatus::usage,
+                   "there is nothing to unlock: redlock releases the lock when the command ends");
+     }},
 
     {"metrics-file", "--metrics-file", "REDLOCK_METRICS_FILE", "FILE", kOther,
      "add the result of the run to this file, for Prometheus' node_exporter", "", Type::text, kRun,
-     set_metrics_file},
+     [](Draft& draft, std::string_view value) {
+       // /dev/null overrides a file that the environment or the configuration file names.
+       draft.settings.metrics_file = value == "/dev/null" ? "" : to_optional_file(value);
+     }},
     {"watch", "--watch", nullptr, "", kOther,
      "show the same again and again, on a terminal, until Ctrl-C", "", Type::toggle,
      kStatus | kList, turn<&Draft::watch>},

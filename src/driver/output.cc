@@ -48,25 +48,20 @@ int write_in_place(const std::string& path, const std::string& text, int flags) 
   return os::write_all(file.get(), text);
 }
 
-/// Names of our open files, which are links.
-bool names_open_file(std::string_view path) {
-  return path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
-         path.starts_with("/proc/self/fd/");
-}
-
 /// Returns an errno; 0: success.
 int write_file(const std::string& path, const std::string& text) {
-  if (names_open_file(path)) return write_in_place(path, text, O_TRUNC);
+  const bool is_link_to_open_file = path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
+                                    path.starts_with("/proc/self/fd/");
+  if (is_link_to_open_file) return write_in_place(path, text, O_TRUNC);
   struct stat status {};
   const bool there = ::lstat(path.c_str(), &status) == 0;
   if (there && (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode))) {
     return write_in_place(path, text, O_NOFOLLOW);
   }
-  const std::size_t slash = path.rfind('/');
-  const bool here = slash == std::string::npos;
-  const os::Directory directory(here ? "." : path.substr(0, slash + 1));
+  const std::size_t name = path.rfind('/') + 1;  // 0 without a slash
+  const os::Directory directory(name == 0 ? "." : path.substr(0, name));
   if (directory.error() != 0) return directory.error();
-  return directory.replace(here ? path : path.substr(slash + 1), text);
+  return directory.replace(path.substr(name), text);
 }
 
 const char* reason_of(int error) {

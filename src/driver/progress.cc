@@ -139,8 +139,7 @@ Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patie
       manager_(manager),
       began_(began),
       next_(mode == Mode::none ? lock::kNever : began + kFirstLook) {
-  const bool try_once = limit_ == lock::Duration::zero();
-  if (!try_once) return;
+  if (limit_ != lock::Duration::zero()) return;
   limit_.reset();  // the user has not asked for the short wait of -n
   if (mode_ != Mode::live) next_ = lock::kNever;
 }

@@ -7,7 +7,7 @@
 
 #include "lock/value.h"
 #include "os/clock.h"
-#include "redis/ask/revoking.h"
+#include "redis/requests/answer.h"
 #include "redis/requests/request.h"
 
 namespace redlock::force {

@@ -152,7 +152,7 @@ void Lease::settle() {
 void Lease::count_round(const Reply& reply, Instant now) {
   if (reply.ask.round != round_) return;  // a late answer: it counts, but its round is over
   Voter& voter = voters_[reply.ask.server];
-  const bool renewed = std::holds_alternative<Renewed>(reply.answer) && !voter.twin;
+  const bool renewed = std::holds_alternative<Renewed>(reply.answer);
   if (renewed) voter.renewed_round = round_;
   if (std::exchange(voter.answered_round, round_) == round_ && !renewed) return;
 
@@ -171,7 +171,7 @@ void Lease::count_round(const Reply& reply, Instant now) {
 bool Lease::quorum_renewed(Instant now) const {
   const std::size_t renewed = how_many(voters_, [this, now](const Voter& voter) {
     return round_ > 0 && voter.renewed_round == round_ && voter.latest == Whose::mine &&
-           voter.expires > now;
+           voter.expires > now && !voter.twin;
   });
   return renewed >= quorum(voters_.size());
 }

@@ -124,6 +124,7 @@ std::string lines_of(const Finding& finding, std::size_t checks, const diag::Scr
   for (const std::string& line : diag::wrap(fact, room)) {
     out.append(std::exchange(indent, left), ' ').append(line).append("\n");
   }
+  if (remedy.empty()) return out;
   std::string_view mark = screen.charset == diag::Charset::utf8 ? "→ " : "> ";
   for (const std::string& line : diag::wrap(remedy, room)) {
     out.append(left - kGap, ' ').append(std::exchange(mark, "  ")).append(line).append("\n");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "os/fd.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -14,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
 #include <vector>
 
 #include "error.h"
@@ -30,7 +28,7 @@ constexpr std::array kStandard = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
 /// Without /proc, the first 1024.
 std::vector<int> open_descriptors() {
   std::vector<int> found;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
+  const OpenDirectory directory(::opendir("/proc/self/fd"));
   if (!directory) {
     for (int fd = 0; fd < 1024; ++fd) {
       if (::fcntl(fd, F_GETFD) >= 0) found.push_back(fd);

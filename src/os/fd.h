@@ -4,10 +4,12 @@
 // that are read or replaced as a whole.
 #pragma once
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +17,12 @@
 #include "lock/time.h"
 
 namespace redlock::os {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+/// A directory that is being listed.
+using OpenDirectory = std::unique_ptr<DIR, CloseDirectory>;
 
 /// The kernel has refused `what`, and errno says why. Throws Error (71).
 [[noreturn]] void fail(const std::string& what);

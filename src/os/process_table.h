@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <dirent.h>
 #include <sys/types.h>
 
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -23,11 +21,6 @@ struct ProcessEntry {
   pid_t group;
   std::int64_t start;  ///< clock ticks from boot: no later process with this PID has the same
 };
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-using OpenDirectory = std::unique_ptr<DIR, CloseDirectory>;
 
 /// All processes, as /proc lists them. A process that must kill in time cannot wait for memory or a
 /// descriptor: this class opens /proc once, and keeps those that it needs to read there in reserve.

@@ -2,6 +2,7 @@
 //
 // The only file that includes nlohmann/json.hpp, which takes seconds to compile.
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -18,12 +19,13 @@ namespace redlock::records {
 namespace {
 
 using std::chrono::milliseconds;
-using Record = nlohmann::json;  // sorted by key
+using Record = nlohmann::json;
 
-constexpr auto kReplace = Record::error_handler_t::replace;  // bytes that are not UTF-8
+enum class Letters { ascii, utf8 };
 
-std::string in_ascii(std::string_view text) {
-  return Record(text).dump(-1, ' ', true, kReplace);
+/// Replaces bytes that are not UTF-8.
+std::string quoted(std::string_view text, Letters letters) {
+  return Record(text).dump(-1, ' ', letters == Letters::ascii, Record::error_handler_t::replace);
 }
 
 /// `parts` in lines of their own, between the brackets. Texts contain no line breaks: they are
@@ -41,10 +43,28 @@ std::string indented(char open, const std::vector<std::string>& parts, char clos
   return out + close;
 }
 
-/// On one line, as servers store it.
-std::string stored(const Record& record) {
-  return record.dump(-1, ' ', false, kReplace);
-}
+/// Writes a flat object on one line, as servers store it. A Record would not do: its destructor
+/// allocates memory, and if there is none, it ends this process, which may have a lock and a job.
+class Writer {
+ public:
+  void add(std::string_view key, std::string_view text) {
+    begin(key) += quoted(text, Letters::utf8);
+  }
+  void add(std::string_view key, std::integral auto number) {
+    begin(key) += std::to_string(number);
+  }
+
+  [[nodiscard]] std::string object() const { return "{" + text_ + "}"; }
+
+ private:
+  /// Only for keys that need no escapes.
+  std::string& begin(std::string_view key) {
+    text_ += text_.empty() ? "\"" : ",\"";
+    return text_.append(key).append("\":");
+  }
+
+  std::string text_;
+};
 
 /// Reads an object that others have written into a server, and that may contain anything. None if
 /// the text is not a JSON object. Keeps nothing nested: it may take a hundred times the memory of
@@ -132,11 +152,13 @@ std::string_view reason_of(const lock::Log& log) {
 
 Json::Json(double number) : text_(Record(number).dump()) {}
 
-Json::Json(std::string_view text) : text_(in_ascii(text)) {}
+Json::Json(std::string_view text) : text_(quoted(text, Letters::ascii)) {}
 
 Json Json::object(const std::vector<Member>& members) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : members) parts.push_back(in_ascii(key) + ": " + value.text_);
+  for (const auto& [key, value] : members) {
+    parts.push_back(quoted(key, Letters::ascii) + ": " + value.text_);
+  }
   Json object;
   object.text_ = indented('{', parts, '}');
   return object;
@@ -151,15 +173,20 @@ Json Json::array(const std::vector<Json>& elements) {
 }
 
 std::string to_json(const Holder& holder) {
-  Record record = {{"command", holder.command}, {"host", holder.host},
-                   {"pid", holder.pid},         {"protocol", holder.protocol},
-                   {"servers", holder.servers}, {"since", holder.since.count()},
-                   {"ttl", holder.ttl.count()}, {"user", holder.user}};
-  if (holder.maintenance) record["maintenance"] = 1;
-  if (!holder.message.empty()) record["message"] = holder.message;
-  if (holder.shared) record["shared"] = 1;
-  if (holder.unattended) record["unattended"] = 1;
-  return stored(record);
+  Writer json;
+  json.add("command", holder.command);
+  json.add("host", holder.host);
+  if (holder.maintenance) json.add("maintenance", 1);
+  if (!holder.message.empty()) json.add("message", holder.message);
+  json.add("pid", holder.pid);
+  json.add("protocol", holder.protocol);
+  json.add("servers", holder.servers);
+  if (holder.shared) json.add("shared", 1);
+  json.add("since", holder.since.count());
+  json.add("ttl", holder.ttl.count());
+  if (holder.unattended) json.add("unattended", 1);
+  json.add("user", holder.user);
+  return json.object();
 }
 
 Holder since_now(Holder holder) {
@@ -192,11 +219,12 @@ std::string shell_like(const std::vector<std::string>& argv) {
 
 std::string revoked_value(std::string_view token, const Holder& by) {
   constexpr std::size_t kMostName = 64;  // twice that in JSON, at worst
-  const Record note = {{"host", os::printable(by.host, kMostName)},
-                       {"pid", by.pid},
-                       {"since", by.since.count()},
-                       {"user", os::printable(by.user, kMostName)}};
-  return std::string("revoked:").append(token).append(" ").append(stored(note));
+  Writer note;
+  note.add("host", os::printable(by.host, kMostName));
+  note.add("pid", by.pid);
+  note.add("since", by.since.count());
+  note.add("user", os::printable(by.user, kMostName));
+  return std::string("revoked:").append(token).append(" ").append(note.object());
 }
 
 std::optional<Holder> read_revocation(std::string_view value) {
@@ -235,23 +263,22 @@ LogEntry log_entry(const lock::Log& log, const Holder& who) {
 
 std::string to_json(const LogEntry& entry) {
   const Holder& who = entry.who;
-  Record line = {{"command", os::clip(who.command, kMostCommandBytes)},
-                 {"host", who.host},
-                 {"pid", who.pid},
-                 {"user", who.user}};
-  if (entry.fence > 0) line["fence"] = entry.fence;
-  if (entry.held) line["held"] = entry.held->count();
-  if (!who.message.empty()) line["message"] = os::printable(who.message, kMostMessageBytes);
-  if (!entry.reason.empty()) line["reason"] = entry.reason;
-  if (who.shared) line["shared"] = 1;
-  if (entry.status) line["status"] = *entry.status;
-  if (who.unattended) line["unattended"] = 1;
-  if (entry.waited) line["waited"] = entry.waited->count();
-  if (who.maintenance) {
-    line["maintenance"] = 1;
-    line["ttl"] = who.ttl.count();
-  }
-  return stored(line);
+  Writer line;
+  line.add("command", os::clip(who.command, kMostCommandBytes));
+  if (entry.fence > 0) line.add("fence", entry.fence);
+  if (entry.held) line.add("held", entry.held->count());
+  line.add("host", who.host);
+  if (who.maintenance) line.add("maintenance", 1);
+  if (!who.message.empty()) line.add("message", os::printable(who.message, kMostMessageBytes));
+  line.add("pid", who.pid);
+  if (!entry.reason.empty()) line.add("reason", entry.reason);
+  if (who.shared) line.add("shared", 1);
+  if (entry.status) line.add("status", *entry.status);
+  if (who.maintenance) line.add("ttl", who.ttl.count());
+  if (who.unattended) line.add("unattended", 1);
+  line.add("user", who.user);
+  if (entry.waited) line.add("waited", entry.waited->count());
+  return line.object();
 }
 
 std::optional<LogEntry> read_log_entry(std::string_view json) {

@@ -22,7 +22,6 @@
 #include "lock/watch.h"
 #include "os/loop.h"
 #include "os/process.h"
-#include "os/process_table.h"
 #include "os/signals.h"
 
 namespace redlock::run {

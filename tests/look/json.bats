@@ -37,7 +37,7 @@ take() {
   take history history --json
   take history history --json held
   take history history --json --at 2020-01-01 once
-  take history history --json --since 1h --until 2999-01-01 once
+  take history history --json --since 2h --until 1h once
   take acquire acquire --json got
   take hold hold --json --for 1h hold
   take vain acquire --json -n held
@@ -58,7 +58,7 @@ for line in open(sys.argv[1]):
     if line.startswith(".Ss Object: "):
         name = line[len(".Ss Object: "):].strip()
         page[name] = set()
-    elif line.startswith(".S"):
+    elif line.startswith((".Ss", ".Sh")):
         name = None
     elif name and line.startswith(".It Li "):
         page[name].update(line[len(".It Li "):].replace(",", " ").split())
@@ -107,7 +107,9 @@ def check_moment(text, ms):
 TOP = {"status": "status, list", "vain": "acquire or hold in vain"}
 for path in sys.argv[2:]:
     what = os.path.basename(path).split(".")[1]
-    value = json.load(open(path))
+    text = open(path).read()
+    assert text.startswith("{"), f"no JSON in {path}: {text}"
+    value = json.loads(text)
     if what == "config":
         value = list(value.values())
         what = "setting"

@@ -70,7 +70,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   cli B set L somebody px 1500 >/dev/null
   background "$REDLOCK" run -w 30 L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/ready"
   wait_for "$SCRATCH/ready"
-  since=$("$REDLOCK" status --json L | sed -n 's/^ *"since_ms": \([0-9]*\),.*/\1/p')
+  since=$("$REDLOCK" status --json L | sed -n 's/^ *"since_ms": \([0-9]*\),.*/\1/p' | head -n 1)
   # By when the request was sent that got it, which may be a little before the 1.5 s are over.
   assert_between "$((before + 700))" "$since" "$(now_ms)"
 }
@@ -171,9 +171,10 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   is '15 < l["renewed_s_ago"] < 25' True
   list
   has 'L overdue 3/3 root@web1'
-  run --separate-stderr "$REDLOCK" run -n L -- true
+  run --separate-stderr "$REDLOCK" run -v -w 0.2 L -- true
   assert_status 1
   [[ $stderr =~ held\ by\ root@web1\ \(pid\ 7,\ b\)\;\ $late\;\ free\ in\ 1 ]] || fail "$stderr"
+  assert_contains "$stderr" 'the holder may be dead, giving up (status 1)'
   for id in A B C; do cli "$id" pexpire L 25000; done
   status --json L
   is 'l["overdue"]' False
@@ -181,7 +182,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   has 'L held 3/3 root@web1'
   for id in A B C; do cli "$id" pexpire L 9000; done
   run --separate-stderr "$REDLOCK" release --force --yes L
-  [[ $stderr =~ could\ not\ be\ notified\;\ $late\;\ the\ lock\ is\ free\ when\ it\ expires,\ in\ 8 ]] ||
+  [[ $stderr =~ could\ not\ be\ notified\;\ $late\;\ the\ lock\ is\ free\ when\ it\ expires,\ in\ [89] ]] ||
     fail "$stderr"
   status L
   refute_contains "$output" dead

@@ -81,7 +81,8 @@ TEST_CASE("progress: a long name leaves room for the holder") {
   some.lock = "nightly-backup-of-all-databases-of-the-shop";
   CHECK(live(some, 80) ==
         "nightly-backup-of-all-databases-of-the-shop: root@db7 · 2nd of 3 · 0:41 of 10:00");
-  CHECK(live(some, 60) == "nightly-backup-of-a…: root@db7 · 2nd of 3 · 0:41 of 10:00");
+  CHECK(live(some, 60) == "nightly-backup-of-all-databases-of-the-shop: root@db7 · 0:41");
+  CHECK(live(some, 59) == "nightly-backup-of-…: root@db7 · 2nd of 3 · 0:41 of 10:00");
   CHECK(live(some, 40) == "nightly-back…: root@db7 · 0:41");
 }
 

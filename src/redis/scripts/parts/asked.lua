@@ -31,14 +31,11 @@ local function refuse(word, blocker, left, holder)
   return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end
 
--- The waiter whose turn it is before ours, and for how many ms. If nobody has the turn and it may be given, the
--- first waiter gets it.
-local function turn_before(ticket, may_give)
+-- The waiter whose turn it is before ours, and for how many ms. gives: if nobody has the turn, the first waiter
+-- gets it.
+local function turn_before(ticket, gives)
   local owner, left, theirs = standing_turn()
-  if not owner then
-    if may_give then return hand_on(ARGV[7], ticket), 500 end
-  elseif owner ~= ARGV[7] and
-         not (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
-    return owner, left
-  end
+  if not owner then return gives and hand_on(ARGV[7], ticket), 500 end
+  if owner == ARGV[7] or ticket and (ticket < theirs or ticket == theirs and ARGV[7] < owner) then return end
+  return owner, left
 end

@@ -10,7 +10,8 @@ local function enter(life)
   local stays = left == -1 and 31536000000 or math.max(left, life)
   ends = math.max(ours and ends or 0, clock + life)
   if not shared then
-    value, shared = 'shared:' .. token, 'shared:' .. token
+    shared = 'shared:' .. token
+    value = shared
     if type(redis.pcall('UNLINK', readers)) ~= 'number' then redis.call('DEL', readers) end
     redis.call('ZADD', readers, 'inf', shared)
   elseif stays > left and left >= 0 then

@@ -17,8 +17,8 @@ local function exit()
     local who = field(holder, others[1], 8192)
     if who ~= '' then redis.pcall('HSET', holder, shared, who) end
     local last = redis.pcall('ZRANGE', readers, -2, -2, 'WITHSCORES')
-    local left = last[2] and tonumber(last[2]) and last[2] - clock
-    if left and left >= 1 and left < redis.call('PTTL', KEYS[1]) then
+    local left = (tonumber(last[2]) or 0) - clock
+    if left >= 1 and left < redis.call('PTTL', KEYS[1]) then
       redis.call('PEXPIRE', KEYS[1], string.format('%.0f', left))
     end
   end

@@ -2,8 +2,7 @@
 --
 -- What the commit scripts have in common once they know that the lock holds our token.
 for _, name in ipairs({'value', 'run_id'}) do
-  local size = redis.pcall('HSTRLEN', KEYS[3], name)
-  if type(size) == 'number' and size > 1024 then return {'not_committed', '0'} end
+  if (tonumber(redis.pcall('HSTRLEN', KEYS[3], name)) or 0) > 1024 then return {'not_committed', '0'} end
 end
 local run_id = ''
 local about = redis.pcall('INFO', 'server')

@@ -19,12 +19,9 @@ if joins and (list == '' or #holds > 65536) then
 end
 
 -- A user without permission for INFO can recognize neither the server nor its age.
-local run_id, uptime = '', 0
-local about = try('INFO', 'server')
-if about then
-  run_id = string.match(about, 'run_id:(%w+)') or ''
-  uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
-end
+local about = try('INFO', 'server') or ''
+local run_id = string.match(about, 'run_id:(%w+)') or ''
+local uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
 --include replica
 
 -- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead of the
@@ -32,7 +29,7 @@ end
 local last
 local size = try('HSTRLEN', KEYS[3], 'value') or 0
 if size > 1024 then
-  last = {string.format('%.0f bytes', size), ''}
+  last = {size .. ' bytes', ''}
 elseif (try('HSTRLEN', KEYS[3], 'run_id') or 0) > 1024 then
   last = {field(KEYS[3], 'value', 1024), ''}
 else

@@ -144,8 +144,8 @@ void Driver::note_refusal(const lock::Report& report, const records::Holder& who
     const auto holder =
         contended->refusal ? records::read_holder(contended->refusal->holder) : std::nullopt;
     servers_.note_refusal(records::as_field(who.host),
-                          to_json(records::Refused{who.user, who.command,
-                                                   holder ? diag::person(*holder) : ""}),
+                          records::to_json(records::Refused{
+                              who.user, who.command, holder ? diag::person(*holder) : ""}),
                           now);
   } catch (const std::bad_alloc&) {  // as for a line of the log
     return;

@@ -312,9 +312,12 @@ Exit show_refusals(const std::vector<Observed>& locks, const Query& query,
   const milliseconds now = os::unix_now();
   std::vector<HistoryView> views;
   for (const Observed& lock : locks) {
-    HistoryView view{.name = lock.id.name};
+    HistoryView view;
+    view.name = lock.id.name;
     std::ranges::copy_if(lock.refusals, std::back_inserter(view.refusals),
-                         [&](const Refusals& each) { return now - each.ago >= request.since.value_or({}); });
+                         [&](const Refusals& each) {
+                           return now - each.ago >= request.since.value_or(milliseconds(0));
+                         });
     if (!view.refusals.empty() || request.about_one()) views.push_back(std::move(view));
   }
   const bool blind = query.reached() < lock::quorum(request.settings.servers.size());

@@ -120,13 +120,13 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     lock.reader_count = count_readers(lock);
     lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
   }
-  lock.waiting = merge(queues, lock.holder);
+  lock.waiting = merge_queues(queues, lock.holder);
   return lock;
 }
 
 }  // namespace
 
-std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
+std::optional<WaitingQueue> merge_queues(const std::vector<std::optional<redis::Queue>>& queues,
                                   const std::optional<records::Holder>& holder) {
   if (std::ranges::none_of(queues, [](const auto& queue) { return queue.has_value(); })) return {};
   WaitingQueue merged;

@@ -47,7 +47,7 @@ struct Refusals {
 
 /// Merges the queues of all servers: a waiter that came while a server was down is missing there.
 /// None if no server has a queue that we may read. `holder` does not count as a waiter.
-std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
+std::optional<WaitingQueue> merge_queues(const std::vector<std::optional<redis::Queue>>& queues,
                                   const std::optional<records::Holder>& holder);
 
 /// One of those that hold a shared lock.

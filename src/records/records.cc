@@ -296,9 +296,11 @@ std::optional<LogEntry> read_log_entry(std::string_view json) {
 }
 
 std::string to_json(const Refused& refused) {
-  return stored({{"behind", os::clip(refused.behind, kMostCommandBytes)},
-                 {"command", os::clip(refused.command, kMostCommandBytes)},
-                 {"user", os::clip(refused.user, 64)}});
+  Writer record;
+  record.add("behind", os::clip(refused.behind, kMostCommandBytes));
+  record.add("command", os::clip(refused.command, kMostCommandBytes));
+  record.add("user", os::clip(refused.user, 64));
+  return record.object();
 }
 
 std::optional<Refused> read_refused(std::string_view json) {

@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "os/clock.h"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -199,6 +200,7 @@ Draft read_options(std::vector<Given> options) {
   if (options.empty()) return draft;
   CLI::App app;
   app.set_help_flag();  // the table has our own
+  std::set<const Row*> defined;
   std::vector<std::string> words;
   for (Given& given : options) {
     const Row& row = *given.row;
@@ -208,7 +210,7 @@ Draft read_options(std::vector<Given> options) {
     }
     words.emplace_back(row.flags.substr(0, row.flags.find(',')));
     const bool has_value = !row.metavar.empty();
-    if (app.get_option_no_throw(words.back()) == nullptr) {
+    if (defined.insert(&row).second) {
       const auto take = [&row, &draft, has_value](const CLI::results_t& values) {
         store(row, draft, has_value ? values.back() : "", {Origin::flag});
         return true;

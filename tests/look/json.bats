@@ -32,6 +32,9 @@ take() {
   background "$REDLOCK" run held -- true
   waits() { "$REDLOCK" status held | grep -q '^  waiting'; }
   wait_until "$BOUND" waits
+  run -1 "$REDLOCK" run -n held -- true
+  refused() { "$REDLOCK" status held | grep -q '^  refused'; }
+  wait_until "$BOUND" refused
   take status status --json held slots shared taken foreign once nothing
   take status list --json
   take history history --json

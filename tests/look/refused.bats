@@ -9,8 +9,6 @@ load ../lib/common
 load ../lib/looking
 load ../lib/scripts
 
-FENCE='redlock:{L}:fence'
-
 setup() { servers 3; }
 teardown() { stop_all; }
 
@@ -23,17 +21,20 @@ held() {
 knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
 
 @test "refused: how often, when last and behind whom, in history --refused, status and JSON" {
-  local me before name
+  local me before
   me=$(id -un)@$(uname -n)
   run --separate-stderr "$REDLOCK" history --refused L
   assert_status 0
   [[ -z $output && $stderr == 'redlock: no run that gave up is known' ]] || fail "$output" "$stderr"
+  # Over a Unix socket, a server that has not answered the last request may drop what comes after it.
+  local all=$REDLOCK_SERVERS
+  export REDLOCK_SERVERS=$A_URI
   held
   before=$(now_ms)
   for _ in 1 2; do run -1 "$REDLOCK" run -n L -- true; done
   run -7 "$REDLOCK" run -E 7 -w 0.2 L -- true
   run -1 "$REDLOCK" acquire -n L
-  for name in A B C; do wait_until "$BOUND" knows "$name" 4; done
+  wait_until "$BOUND" knows A 4
   run --separate-stderr "$REDLOCK" history --refused L
   assert_status 0
   silent
@@ -45,9 +46,9 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   assert_between "$before" "$(json 'l["refused"][0]["last_ms"]')" "$(($(now_ms) + 1))"
   run "$REDLOCK" history --json --refused
   is '[(each["name"], len(each["refused"]), each["runs"]) for each in j["locks"]]' "[('L', 1, [])]"
-  # One server of three that has missed some, or has forgotten them, changes nothing.
-  cli A del "$FENCE" >/dev/null
-  run "$REDLOCK" history --json L
+  # A server that has missed some, or all, changes nothing.
+  cli B hset "$FENCE" refused "$(uname -n)" "refused:$(uname -n)" "3 1 {}" >/dev/null
+  REDLOCK_SERVERS=$all run "$REDLOCK" history --json L
   is 'l["refused"][0]["count"]' 4
   # It outlives the lock.
   kill "$BACKGROUND_PID"
@@ -76,7 +77,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
 
 @test "refused: 32 hosts at most, the latest first, and nothing that others write is believed or takes long" {
   local host
-  for host in $(seq 40) 5 39; do script refuse 1 "$FENCE" "h$host" '{"user":"u","command":"c","behind":"b"}'; done
+  for host in $(seq 40) 5 39; do answers 1 refuse 1 "$FENCE" "h$host" '{"user":"u","command":"c","behind":"b"}'; done
   [[ $(cli A hget "$FENCE" refused | wc -w) == 32 && $(cli A hlen "$FENCE") == 33 ]] || fail "$(cli A hgetall "$FENCE")"
   export REDLOCK_SERVERS=$A_URI
   run "$REDLOCK" history --json --refused L
@@ -93,6 +94,6 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   cli A hset "$FENCE" refused "$(printf 'a%.0s ' {1..1900})" refused:a "$(printf '%01500d' 0)" >/dev/null
   run "$REDLOCK" status L
   assert_status 1
-  script refuse 1 "$FENCE" h1 '{}'
+  answers 1 refuse 1 "$FENCE" h1 '{}'
   [[ $(cli A hget "$FENCE" refused | wc -w) == 32 ]] || fail "$(cli A hget "$FENCE" refused)"
 }

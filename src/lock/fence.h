@@ -15,9 +15,8 @@ namespace redlock::lock {
 ///
 /// Every server counts for itself, and one that missed some grants lags behind. If a quorum of
 /// votes carries one and the same number, every later grant meets one of those servers. Otherwise a
-/// number above all the numbers seen is first stored on a quorum: a commit. A server confirms a
-/// commit only if that very request raised its number, so none confirms the same number for two
-/// grants.
+/// number above all the numbers seen is first stored on a quorum: a commit. A server confirms it
+/// only if that very request raised its number, so none confirms one number for two grants.
 ///
 /// A number far ahead of the clocks of a quorum is not committed to the other servers: it would
 /// bring them as near to the end of all numbers. That is safe: a smaller number needs the yes of a

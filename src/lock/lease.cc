@@ -90,9 +90,8 @@ void Lease::record(const Reply& reply, Instant now, Effects& effects) {
 }
 
 /// A server that lost the key (it restarted empty, say) gets it back when a quorum of the others
-/// has renewed in the present round, before or after it said "missing". Answers of earlier rounds
-/// prove nothing: since then the lock may have been deleted by force, on one server after the
-/// other.
+/// has renewed in the present round. Answers of earlier rounds prove nothing: since then the lock
+/// may have been deleted by force, on one server after the other.
 void Lease::repair(Instant now, Effects& effects) {
   if (lost_ || !quorum_renewed(now)) return;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {

@@ -2,12 +2,12 @@
 #include "run/lost_hook.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 
 #include "os/process.h"
 #include "os/clock.h"
@@ -17,7 +17,7 @@ namespace redlock::run {
 namespace {
 
 constexpr std::chrono::seconds kLimit(10);
-constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20'000'000};
+constexpr std::chrono::milliseconds kPause(20);
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void LostHook::finish(os::Stderr& out) {
       ::kill(-pid_, SIGKILL);
       return;
     }
-    ::nanosleep(&kPause, nullptr);
+    ::poll(nullptr, 0, static_cast<int>(kPause.count()));
   }
 }
 

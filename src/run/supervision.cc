@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "os/clock.h"
-#include "os/fd.h"
 #include "os/process_table.h"
 
 namespace redlock::run {

@@ -22,7 +22,6 @@
 #include "lock/watch.h"
 #include "os/loop.h"
 #include "os/process.h"
-#include "os/signals.h"
 
 namespace redlock::run {
 
@@ -30,7 +29,8 @@ namespace redlock::run {
 /// keep redlock alive for longer than this beyond the end of the lease.
 inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 
-/// In an os::SharedPage. The worker writes, the supervisor reads, where nothing else is said.
+/// In an os::SharedPage. Where nothing else is said, the worker writes until it is dead, and the
+/// supervisor reads.
 struct Supervision {
   static constexpr int kNone = -1;
 
@@ -50,8 +50,8 @@ struct Supervision {
   std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
 
-  /// The process that reaps the job's main process, be it the worker or, if that is dead, the
-  /// supervisor, says how it ended.
+  /// By the process that has reaped the job's main process: the worker or, if that is dead, the
+  /// supervisor.
   void note_job_end(Exit end);
 
   /// A reader may find values of two different moments. That is harmless: both were true when

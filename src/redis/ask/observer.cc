@@ -275,12 +275,12 @@ void Observer::take_scan(Node& node, const Value& reply, lock::Instant now) {
     return;
   }
   for (const Value& helper : part[1].elements) {
-    if (auto key = key_of_helper(helper.text, part_)) node.found.insert(std::move(*key));
+    if (auto key = key_of_helper(helper.text, part_)) found_.insert(std::move(*key));
   }
   const bool in_circles = part[0].text == node.cursor;
   node.cursor = part[0].text;
   if (node.cursor == "0") return;
-  if (node.found.size() > kMostLocks) {
+  if (found_.size() > kMostLocks) {
     cut_ = "names more than " + std::to_string(kMostLocks) + " locks; the rest is left out";
   } else if (in_circles) {
     cut_ = "repeats the same page of locks (SCAN), so some locks may be missing";
@@ -353,12 +353,6 @@ std::optional<std::string> Observer::trouble() const {
   if (!map_) return node->trouble->why;
   const Endpoint& primary = questions_.place(node->connection);
   return "node " + Address{primary.host, primary.port}.display() + ": " + node->trouble->why;
-}
-
-std::set<std::string> Observer::found() const {
-  std::set<std::string> all;
-  for (const Node& node : nodes_) all.insert(node.found.begin(), node.found.end());
-  return all;
 }
 
 }  // namespace redlock::redis

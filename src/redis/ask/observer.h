@@ -88,7 +88,7 @@ class Observer {
   /// Why we stopped reading, if there was too much. Safe to print.
   [[nodiscard]] const std::optional<std::string>& cut() const { return cut_; }
   /// By scan(); a lock that was taken or released in the meantime may be missing or not.
-  [[nodiscard]] std::set<std::string> found() const;
+  [[nodiscard]] const std::set<std::string>& found() const { return found_; }
   /// By look(), in the order of the keys; each can be taken once.
   [[nodiscard]] Observation take(std::size_t index) { return std::move(observations_[index]); }
 
@@ -99,7 +99,6 @@ class Observer {
     std::vector<std::size_t> wanted = {};  ///< by look(), the indices of its keys
     std::size_t asked = 0;                 ///< of these
     std::string cursor = {};               ///< of the scan
-    std::set<std::string> found = {};
     std::optional<lock::Unreachable> trouble = {};
   };
 
@@ -121,6 +120,7 @@ class Observer {
   std::deque<Node> nodes_;  ///< of a Cluster: its primaries, in the map's order
   bool looks_ = false;      ///< look() was called last, and not scan()
   std::string part_;        ///< of the scan
+  std::set<std::string> found_;
   std::vector<std::string> keys_;
   std::string reader_;
   Marks marks_ = Marks::ignored;

@@ -6,9 +6,8 @@ if string.find(' ' .. field(KEYS[3], 'released', 8192), '[ ~]' .. ARGV[1] .. ' %
   return {'released'}
 end
 
-local dead = redis.pcall('STRLEN', KEYS[4])
-local long = type(dead) == 'number' and dead > 65536
-local buried = not long and redis.pcall('GET', KEYS[4])
+local short = (tonumber(redis.pcall('STRLEN', KEYS[4])) or 0) <= 65536
+local buried = short and redis.pcall('GET', KEYS[4])
 if type(buried) == 'string' and string.find(buried, ARGV[1], 1, true) then
   return {'refused', 'revoked:' .. ARGV[1], -2, '', '0'}
 end

@@ -71,7 +71,7 @@ bool has_it(const Waiting& waiter, const records::Holder& holder) {
 }
 
 /// Each server counts for itself, and may have missed some.
-void add(const redis::Refusal& refusal, std::vector<Refusals>& all) {
+void add(const redis::GivenUp& refusal, std::vector<Refusals>& all) {
   const auto who = records::read_refused(refusal.who);
   if (!who) return;
   auto known = std::ranges::find(all, refusal.host, &Refusals::host);
@@ -94,7 +94,7 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     lock.seen.push_back(std::move(observation.seen));
     queues.push_back(std::move(observation.queue));
     const auto& done = observation.done;
-    for (const redis::Refusal& refusal : observation.refusals) add(refusal, lock.refusals);
+    for (const redis::GivenUp& refusal : observation.refusals) add(refusal, lock.refusals);
     // Some servers may have got a mark late: the latest run counts.
     if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
   }

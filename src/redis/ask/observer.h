@@ -59,7 +59,7 @@ struct Observation {
   lock::Seen seen = lock::Unreachable{};
   std::optional<lock::Done> done;  ///< the last run with --once, if we asked for it
   std::optional<Queue> queue;      ///< if it is known
-  std::vector<Refusal> refusals;   ///< if we asked for the marks
+  std::vector<GivenUp> refusals;   ///< if we asked for the marks
 };
 
 /// Whether to read the marks of --once and the refusals, too.

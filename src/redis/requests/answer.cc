@@ -220,8 +220,8 @@ std::optional<lock::Duration> read_wake_up(std::string_view text) {
   return std::chrono::milliseconds(std::min(*left, kMost) + 1);
 }
 
-std::vector<Refusal> read_refusals(const Value& reply) {
-  std::vector<Refusal> refusals;
+std::vector<GivenUp> read_refusals(const Value& reply) {
+  std::vector<GivenUp> refusals;
   const std::vector<Value>& part = reply.elements;
   if (part.empty() || part[0].text != "refusals") return refusals;
   for (std::size_t at = 1; at < part.size() && refusals.size() < 32; ++at) {

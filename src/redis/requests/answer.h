@@ -56,7 +56,7 @@ struct Queue {
 };
 
 /// How often runs on one host gave up because another one had the lock. Untrusted.
-struct Refusal {
+struct GivenUp {
   std::string host;
   std::uint64_t count;
   std::chrono::milliseconds ago;  ///< the last time
@@ -64,7 +64,7 @@ struct Refusal {
 };
 
 /// The answer to encode_refusals(); empty if the user may not read them.
-std::vector<Refusal> read_refusals(const Value& reply);
+std::vector<GivenUp> read_refusals(const Value& reply);
 
 /// The answer to encode_waiting(), if the user may read the queue.
 std::optional<Queue> read_waiting(const Value& reply);

@@ -212,10 +212,11 @@ std::optional<std::string> fit(const Composer& composer, std::size_t width, Char
 }
 
 /// A long name must not push out the holder: then it gets a third of the line.
-std::string fit_name(Composer composer, std::size_t width, Charset charset) {
+std::string fit_name(const Composer& composer, std::size_t width, Charset charset) {
   if (auto line = fit(composer, width, charset)) return *line;
-  composer.lock = cut(composer.lock, width / 3, charset);
-  if (auto line = fit(composer, width, charset)) return *line;
+  Composer shorter = composer;
+  shorter.lock = cut(composer.lock, width / 3, charset);
+  if (auto line = fit(shorter, width, charset)) return *line;
   // The time shows that something still goes on, so it stays.
   const std::string tail = composer.tail(kDetails.back());
   const std::string head = composer.head(kDetails.back(), {});

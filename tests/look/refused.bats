@@ -77,8 +77,11 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
 
 @test "refused: 32 hosts at most, the latest first, and nothing that others write is believed or takes long" {
   local host
+  answers 0 refuse 1 "$FENCE" h1 '{}' # nobody has ever had the lock
+  assert_no_key A "$FENCE"
+  cli A hset "$FENCE" value 7 >/dev/null
   for host in $(seq 40) 5 39; do answers 1 refuse 1 "$FENCE" "h$host" '{"user":"u","command":"c","behind":"b"}'; done
-  [[ $(cli A hget "$FENCE" refused | wc -w) == 32 && $(cli A hlen "$FENCE") == 33 ]] || fail "$(cli A hgetall "$FENCE")"
+  [[ $(cli A hget "$FENCE" refused | wc -w) == 32 && $(cli A hlen "$FENCE") == 34 ]] || fail "$(cli A hgetall "$FENCE")"
   export REDLOCK_SERVERS=$A_URI
   run "$REDLOCK" history --json --refused L
   is '[each["host"] for each in l["refused"]][:4]' "['h39', 'h5', 'h40', 'h38']"

@@ -72,7 +72,8 @@ TEST_CASE("progress: less room, less words, and the time to the last") {
   CHECK(live(facts(), 39) == "deploy-shop: root@db7 · 2nd of 3 · 0:41");
   CHECK(live(facts(), 38) == "deploy-shop: root@db7 · 0:41");
   CHECK(live(facts(), 27) == "deploy-s…: root@db7 · 0:41");
-  CHECK(live(facts(), 19) == "deplo…: roo… · 0:41");
+  CHECK(live(facts(), 19) == "deploy-shop… · 0:41");
+  CHECK(live(facts(), 10) == "deploy-sh…");
   for (std::size_t width = 0; width < 100; ++width) live(facts(), width);
 }
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Remembers that a run on a host gave up because another one had the lock. No client waits for it.
+-- Remembers that a run on a host gave up because another one had the lock, if this server has the lock's number: it
+-- must not keep a key for the lock of another program. No client waits for it.
 --
 -- KEYS[1]  the fence hash
 -- ARGV[1]  the host, without blanks
@@ -9,6 +10,7 @@
 -- The field `refused` lists up to 32 hosts, the latest first; for each host, `refused:HOST` has how often, when
 -- last, and ARGV[2].
 --include field
+if field(KEYS[1], 'value', 16) == '' then return 0 end
 local time = redis.pcall('TIME')
 local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 local hosts, number = ARGV[1], 1

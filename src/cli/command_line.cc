@@ -37,6 +37,9 @@ const std::string& lock_name(const Line& line, std::string_view usage) {
 
 void allow_one_name(const Line& line, const std::string& command) {
   if (line.words.size() <= 1) return;
+  if (command == "hold" && config::parse_duration(line.words[1])) {
+    misused("unexpected argument " + quote(line.words[1]) + ": write --for " + line.words[1]);
+  }
   misused("unexpected argument " + quote(line.words[1]) + ": " + command +
           " runs no command (redlock run NAME -- COMMAND does)");
 }
@@ -239,8 +242,10 @@ Invocation status(Line line, Draft draft, const Environment& environment) {
 }
 
 Invocation list(Line line, Draft draft, const Environment& environment) {
+  exclude(draft.prometheus && draft.json, "--prometheus", "--json");
+  exclude(draft.prometheus && draft.watch, "--prometheus", "--watch");
   return List{settle(draft, environment, {}), line.words.empty() ? "" : line.words.front(),
-              draft.json, watch_of(draft)};
+              draft.json, draft.prometheus, watch_of(draft)};
 }
 
 Invocation history(Line line, Draft draft, const Environment& environment) {
@@ -252,8 +257,18 @@ Invocation history(Line line, Draft draft, const Environment& environment) {
   }
   const config::HistoryOptions& options = draft.history;
   exclude(options.at && options.since, "--since", "--at");
+  exclude(options.at && options.until, "--until", "--at");
+  if (options.since && options.until && *options.until <= *options.since) {
+    misused("--until is not later than --since");
+  }
   exclude(options.at && options.last, "--last", "--at");
   exclude(options.at && options.failed, "--failed", "--at");
+  exclude(options.refused && options.at, "--refused", "--at");
+  exclude(options.refused && options.until, "--refused", "--until");
+  exclude(options.refused && options.failed, "--refused", "--failed");
+  exclude(options.refused && options.last, "--refused", "--last");
+  exclude(options.refused && !options.svg.empty(), "--refused", "--svg");
+  exclude(options.refused && !options.html.empty(), "--refused", "--html");
   const bool svg = !options.svg.empty();
   if (svg || !options.html.empty()) {
     const std::string_view flag = svg ? "--svg" : "--html";

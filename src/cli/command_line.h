@@ -87,6 +87,7 @@ struct List {
   config::Settings settings;
   std::string pattern;  ///< for the names, as in fnmatch(3); empty: all names
   bool json = false;
+  bool prometheus = false;
   std::optional<std::chrono::milliseconds> watch;  ///< show it again at this interval
 };
 

@@ -118,7 +118,8 @@ void add_file(Draft& draft) {
   if (!named) draft.config_file = kDefaultFile;
   const std::string& path = draft.config_file;
   const FileRead file = read_file(path, kLongestFile, draft);
-  if (!named && (file.error == ENOENT || file.error == ENOTDIR)) return;
+  draft.no_file = !named && (file.error == ENOENT || file.error == ENOTDIR);
+  if (draft.no_file) return;
   if (const std::string why = file.trouble(); !why.empty()) {
     refuse_file(
         "configuration", path,
@@ -225,6 +226,27 @@ void warn_of_trust(Settings& settings) {
       "server; instead, give the servers' authority to --tls-ca");
 }
 
+/// What redlock sets for jobs and for the redlocks that these start.
+constexpr std::string_view kExported[] = {"REDLOCK_FENCE", "REDLOCK_FENCES", "REDLOCK_HELD",
+                                          "REDLOCK_NAME",  "REDLOCK_SLOT",   "REDLOCK_STAGE",
+                                          kPipesVariable,  "REDLOCK_TOKEN"};
+
+/// A variable that redlock does not know may be mistyped.
+void warn_of_unknown_variables(Settings& settings) {
+  std::vector<std::string> known(std::begin(kExported), std::end(kExported));
+  for (const Row& row : table()) {
+    if (row.environment != nullptr) known.emplace_back(row.environment);
+  }
+  for (const char* const* entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view whole(*entry);
+    const std::string_view name = whole.substr(0, whole.find('='));
+    if (!name.starts_with("REDLOCK_") || std::ranges::count(known, name) > 0) continue;
+    const std::string near = nearest(name, known);
+    settings.warnings.push_back("unknown variable " + quote(name) +
+                                (near.empty() ? "" : ", did you mean " + near + "?"));
+  }
+}
+
 }  // namespace
 
 std::string place(const Row& row, const Draft& draft, Source source) {
@@ -252,6 +274,7 @@ std::string variable(const Environment& environment, const char* name) {
 void complete(Draft& draft, const Environment& environment) {
   if (draft.nonblocking) draft.settings.wait = std::chrono::nanoseconds::zero();
   draft.earlier_pipes = variable(environment, kPipesVariable);
+  warn_of_unknown_variables(draft.settings);
   add_environment(draft, environment);
   add_file(draft);
   check_servers(draft);

@@ -140,7 +140,7 @@ constexpr Row kTable[] = {
      "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,
      set_integer<&Settings::conflict_exit_code, 0, 255>},
     {"progress", "--progress", "REDLOCK_PROGRESS", kWhen, kWaiting,
-     "show who holds the lock, our place in the queue and the time; auto: live on a terminal, a "
+     "show who holds the lock, your place in the queue and the time; auto: live on a terminal, a "
      "line each minute where CI is set",
      "auto", Type::text, kAsk, set<&Settings::progress, to_choice<When, kWhen>>},
 
@@ -303,6 +303,9 @@ constexpr Row kTable[] = {
      "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
      "2026-11-20T02:30",
      "all", Type::text, kHistory, set_moment<&HistoryOptions::since, Tense::past>},
+    {"history-until", "--until", nullptr, "WHEN", kRuns,
+     "only runs that began before that time", "now", Type::text, kHistory,
+     set_moment<&HistoryOptions::until, Tense::past>},
     {"at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
      kHistory, set_moment<&HistoryOptions::at, Tense::past>},
@@ -311,6 +314,10 @@ constexpr Row kTable[] = {
     {"failed", "--failed", nullptr, "", kRuns,
      "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
      Type::toggle, kHistory, turn<&HistoryOptions::failed>},
+    {"refused", "--refused", nullptr, "", kRuns,
+     "instead, the hosts whose runs gave up because the lock was held: how often, when last, behind "
+     "whom",
+     "", Type::toggle, kHistory, turn<&HistoryOptions::refused>},
     {"svg", "--svg", nullptr, "FILE", kOther,
      "write a picture of the last 24 hours, or since --since; -: to standard output", "",
      Type::text, kHistory, set<&HistoryOptions::svg, to_file>},
@@ -369,6 +376,9 @@ constexpr Row kTable[] = {
      Type::toggle, kCheck, turn<&Settings::quiet>},
     {"json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
      kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold, turn<&Draft::json>},
+    {"prometheus", "--prometheus", nullptr, "", kOther,
+     "print metrics in the text format of Prometheus", "", Type::toggle, kList,
+     turn<&Draft::prometheus>},
     {"help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request, kEvery,
      nullptr},
     {key::help_servers, "--help-servers", nullptr, "", kServers,

@@ -120,11 +120,13 @@ struct Source {
 
 /// What `redlock history` shows.
 struct HistoryOptions {
-  /// Unix time. At most one of the two is set.
+  /// Unix time. `at` excludes the other two.
   std::optional<std::chrono::milliseconds> since;
+  std::optional<std::chrono::milliseconds> until;
   std::optional<std::chrono::milliseconds> at;
   std::optional<std::size_t> last;  ///< this many of the latest runs of each lock; at least 1
   bool failed = false;              ///< only runs that failed
+  bool refused = false;             ///< the runs that gave up instead
   std::string svg;                  ///< a file, or "-"; empty: no such picture
   std::string html;                 ///< a file, or "-"; empty: no such page
 };
@@ -152,9 +154,11 @@ struct Draft {
   bool yes = false;                                   ///< release --force
   bool wait_gone = false;                             ///< release --force
   HistoryOptions history;
+  bool prometheus = false;                   ///< list
   bool watch = false;                        ///< status, list
   std::chrono::milliseconds interval{2000};  ///< status, list
   std::string config_file;                   ///< empty: kDefaultFile, which may be missing
+  bool no_file = false;                      ///< kDefaultFile is missing
   std::string earlier_pipes;                 ///< REDLOCK_STAGE_PIPES
   std::string password;                      ///< REDLOCK_PASSWORD
   std::string rediscli_auth;                 ///< REDISCLI_AUTH

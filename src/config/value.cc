@@ -38,6 +38,22 @@ constexpr Unit kUnits[] = {{"w", 7 * 24 * 3600 * kSecond},
                            {"s", kSecond},
                            {"ms", 1'000'000}};
 
+/// Longer names, also in the plural: `5min`, `2hours`.
+constexpr std::pair<std::string_view, std::string_view> kLongNames[] = {
+    {"week", "w"}, {"day", "d"},    {"hour", "h"}, {"hr", "h"},   {"minute", "m"},
+    {"min", "m"},  {"second", "s"}, {"sec", "s"},  {"msec", "ms"}};
+
+/// Null if there is no such unit.
+const Unit* unit_of(std::string_view name) {
+  for (const auto& [longer, shorter] : kLongNames) {
+    if (name == longer || (name.ends_with('s') && name.substr(0, name.size() - 1) == longer)) {
+      name = shorter;
+    }
+  }
+  const Unit* const unit = std::ranges::find(kUnits, name, &Unit::name);
+  return unit == std::end(kUnits) ? nullptr : unit;
+}
+
 /// Removes the leading characters of `text` that are in `set`, and returns them.
 std::string_view take(std::string_view& text, std::string_view set) {
   const std::string_view taken = text.substr(0, text.find_first_not_of(set));
@@ -79,13 +95,13 @@ std::optional<Part> take_part(std::string_view& text) {
   if (point) text.remove_prefix(1);
   const std::string_view decimals = point ? take(text, kDigits) : "";
   if (whole.empty() && decimals.empty()) return std::nullopt;
-  const std::string_view name = take(text, "wdhms");
-  const Unit* const unit = std::ranges::find(kUnits, name, &Unit::name);
-  if (unit == std::end(kUnits) && !name.empty()) return std::nullopt;
+  const std::string_view name = take(text, "abcdefghijklmnopqrstuvwxyz");
+  const Unit* const unit = unit_of(name);
+  if (unit == nullptr && !name.empty()) return std::nullopt;
   const auto length =
-      nanoseconds_of(whole, decimals, name.empty() ? kSecond : unit->in_nanoseconds);
+      nanoseconds_of(whole, decimals, unit == nullptr ? kSecond : unit->in_nanoseconds);
   if (!length) return std::nullopt;
-  return Part{*length, name.empty() ? nullptr : unit, point};
+  return Part{*length, unit, point};
 }
 
 std::optional<int> whole_number(std::string_view text) {

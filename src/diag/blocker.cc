@@ -13,6 +13,7 @@ namespace redlock::diag {
 namespace {
 
 using Kind = lock::Value::Kind;
+using std::chrono::milliseconds;
 
 /// `root@web1 (pid 4711, ./backup.sh, "every hour")`; a maintenance hold has no process:
 /// `ops@bastion ("schema migration")`.
@@ -84,6 +85,24 @@ std::string work_of(const records::Holder& holder) {
   return work;
 }
 
+std::optional<milliseconds> renewed_ago(const records::Holder& holder,
+                                        std::optional<milliseconds> left) {
+  const bool renewed = !holder.maintenance && !holder.unattended;
+  if (!renewed || !left || *left > holder.ttl) return std::nullopt;
+  return holder.ttl - *left;
+}
+
+std::optional<Overdue> overdue(const records::Holder& holder, std::optional<milliseconds> left) {
+  const auto ago = renewed_ago(holder, left);
+  if (!ago || *ago <= holder.ttl / 2) return std::nullopt;
+  return Overdue{*ago, holder.ttl / 3};
+}
+
+std::string describe(const Overdue& overdue) {
+  return fmt::format("last renewed {} ago (every {}): the holder may be dead",
+                     for_people(overdue.renewed_ago), for_people(overdue.period));
+}
+
 Blocker::Blocker(const lock::Refused& refusal)
     : kind(lock::read_value(refusal.blocker).kind),
       holder(records::read_holder(refusal.holder)),
@@ -104,6 +123,7 @@ Blocker::Blocker(const lock::Refused& refusal)
                                                     : ", whose job is being stopped";
       return;
     case Kind::token:
+      if (holder && !shared) late = overdue(*holder, refusal.ttl_left);
       verb = maintenance ? "held for maintenance by " : "held by ";
       nobody = "another program";
       says_why = " (its key says nothing about itself)";
@@ -139,7 +159,8 @@ std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
     }
   }
   if (!refusal.ttl_left) return who + "; it never expires by itself";
-  who += cooling               ? "; free in "
+  if (blocker.late) who += "; " + describe(*blocker.late);
+  who += cooling || blocker.late ? "; free in "
          : revoked             ? "; free at the latest in "
          : blocker.maintenance ? "; the hold ends in "
                                : "; unless renewed it expires in ";

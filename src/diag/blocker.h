@@ -4,6 +4,7 @@
 // work. All text is safe to print.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -33,6 +34,25 @@ std::string servers_of(const records::Holder& holder);
 /// "maintenance (schema migration)". May be empty.
 std::string work_of(const records::Holder& holder);
 
+/// A holder that has missed a renewal.
+struct Overdue {
+  std::chrono::milliseconds renewed_ago;
+  std::chrono::milliseconds period;  ///< between two renewals
+};
+
+/// When the holder of a lock has renewed it, by the time to live that its key has left. None if
+/// that is not known, or if no process renews the lock.
+std::optional<std::chrono::milliseconds> renewed_ago(
+    const records::Holder& holder, std::optional<std::chrono::milliseconds> left);
+
+/// None if the holder has missed no renewal. (It renews after a third of the ttl; half of it leaves
+/// time for a slow server.) For a lock that is held: nobody renews one that cools or is revoked.
+std::optional<Overdue> overdue(const records::Holder& holder,
+                               std::optional<std::chrono::milliseconds> left);
+
+/// "last renewed 13 s ago (every 10 s): the holder may be dead"
+std::string describe(const Overdue& overdue);
+
 /// A refusal, read: whose lock it is, in what state, and the words for that. Every sentence about a
 /// lock that somebody else has begins with them.
 struct Blocker {
@@ -42,6 +62,7 @@ struct Blocker {
   std::optional<records::Holder> holder;
   bool maintenance;
   bool shared;
+  std::optional<Overdue> late;  ///< of a lock that one job holds
   std::string_view verb;      ///< "held by ", "cooling down after "…
   std::string_view nobody;    ///< stands for a holder that is not known: "another program"…
   std::string_view says_why;  ///< " (its key says nothing about itself)"…

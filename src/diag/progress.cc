@@ -57,16 +57,17 @@ Obstacle somebody(const WaitFacts& facts) {
   } else if (holder && !blocker.maintenance) {
     obstacle.command = command_of(*holder);
   }
+  const bool ends = blocker.kind == Kind::cooling || blocker.maintenance || blocker.late;
   if (!blocker.job.empty()) {
     obstacle.length = blocker.job;
-  } else if ((blocker.kind == Kind::cooling || blocker.maintenance) && refusal.ttl_left) {
+  } else if (ends && refusal.ttl_left) {
     const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
-    obstacle.length = ", free in " + in_seconds(std::max(left, seconds(0)));
+    obstacle.length = (blocker.late ? ", may be dead, free in " : ", free in ") + in_seconds(std::max(left, seconds(0)));
   } else if (blocker.kind != Kind::cooling && holder && holder->since > milliseconds(0) &&
              holder->since <= facts.unix_time) {
     obstacle.length = " for " + in_seconds(facts.unix_time - holder->since);
   }
-  obstacle.is_run = blocker.kind == Kind::token && holder && !blocker.maintenance;
+  obstacle.is_run = blocker.kind == Kind::token && holder && !ends;
   return obstacle;
 }
 
@@ -117,7 +118,7 @@ struct Detail {
   bool length;
   Usual usual;
   bool verb;
-  std::string_view before_place;
+  std::optional<std::string_view> before_place;  ///< none: without the place
   std::string_view before_time;
   bool limit;
 };
@@ -140,6 +141,7 @@ constexpr std::array kDetails = {
     Detail{false, false, kNoUsual, true, "", "", true},
     Detail{false, false, kNoUsual, false, "", "", true},
     Detail{false, false, kNoUsual, false, "", "", false},
+    Detail{false, false, kNoUsual, false, {}, "", false},
 };
 
 /// A terminal shows the bare name as a heading, to save room; a log gets a sentence.
@@ -174,7 +176,8 @@ struct Composer {
   }
 
   [[nodiscard]] std::string tail(const Detail& detail) const {
-    const std::string place = place_text(facts, detail.before_place);
+    const std::string place =
+        detail.before_place ? place_text(facts, *detail.before_place) : std::string();
     std::string text = place.empty() ? "" : std::string(separator) + place;
     text.append(separator).append(detail.before_time);
     return text + (detail.limit ? time_text(facts) : as_clock(floor<seconds>(facts.waited)));
@@ -191,10 +194,8 @@ struct Composer {
   Obstacle obstacle;
 };
 
-}  // namespace
-
-std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
-  const Composer composer(facts, Style::heading, charset);
+/// The most that fits. None if not even the last detail does.
+std::optional<std::string> fit(const Composer& composer, std::size_t width, Charset charset) {
   const std::string& command = composer.obstacle.command;
   for (const Detail& detail : kDetails) {
     if (detail.usual == kBrief && !composer.knows_usual()) continue;
@@ -207,12 +208,27 @@ std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset
     if (whole < excess + kLeastCommand) continue;
     return composer.line(detail, cut(command, whole - excess, charset));
   }
+  return std::nullopt;
+}
+
+/// A long name must not push out the holder: then it gets a third of the line.
+std::string fit_name(const Composer& composer, std::size_t width, Charset charset) {
+  if (auto line = fit(composer, width, charset)) return *line;
+  Composer shorter = composer;
+  shorter.lock = cut(composer.lock, width / 3, charset);
+  if (auto line = fit(shorter, width, charset)) return *line;
   // The time shows that something still goes on, so it stays.
   const std::string tail = composer.tail(kDetails.back());
   const std::string head = composer.head(kDetails.back(), {});
   const std::size_t reserved = columns(tail);
   if (reserved + kLeastCommand > width) return cut(head + tail, width, charset);
   return cut(head, width - reserved, charset) + tail;
+}
+
+}  // namespace
+
+std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
+  return fit_name(Composer(facts, Style::heading, charset), width, charset);
 }
 
 std::string plain_line(const WaitFacts& facts) {

@@ -201,7 +201,9 @@ void Reporter::tell(const Contended& contended) {
                           : fmt::format("could not get {} within {}, because several processes "
                                         "want it at the same time",
                                         lock_, limit);
-  line(Verbosity::normal, "{}, giving up (status {})", why, news_.conflict_status);
+  const auto late = contended.refusal ? Blocker(*contended.refusal).late : std::nullopt;
+  line(Verbosity::normal, "{}{}, giving up (status {})", why, late ? "; " + describe(*late) : "",
+       news_.conflict_status);
 }
 
 void Reporter::tell(const QuorumMissing& missing) {

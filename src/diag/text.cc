@@ -89,4 +89,14 @@ std::string for_screen(std::string text, const Screen& screen) {
   return ascii ? os::to_ascii(text) : std::move(text);
 }
 
+std::string label_value(std::string_view key) {
+  constexpr std::size_t kMost = 255;  // no key is longer
+  std::string text = "\"";
+  for (const char letter : printable(key, kMost)) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += letter;
+  }
+  return text + '"';
+}
+
 }  // namespace redlock::diag

@@ -45,6 +45,9 @@ std::string lock_name(std::string_view name);
 /// is cut.
 std::string bare_name(std::string_view name);
 
+/// A key as the value of a Prometheus label, with its quotes.
+std::string label_value(std::string_view key);
+
 /// What the output can show; driver/output.h finds it out.
 struct Screen {
   std::size_t width = kNoLimit;

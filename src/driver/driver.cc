@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "os/clock.h"
@@ -112,6 +113,8 @@ void Driver::take_messages(lock::Instant now) {
 }
 
 void Driver::perform(const lock::Effect& effect, lock::Instant now) {
+  const auto* report = std::get_if<lock::Report>(&effect);
+  if (report != nullptr && voices_.who != nullptr) note_refusal(*report, *voices_.who, now);
   if (host_.perform(effect, now)) return;
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     servers_.ask(*ask, now);
@@ -130,6 +133,22 @@ void Driver::log(const lock::Log& line, lock::Instant now) {
     servers_.log(line, records::word_for(line.event),
                  to_json(records::log_entry(line, *voices_.who)), now);
   } catch (const std::bad_alloc&) {  // no job ends because a line has no memory
+    return;
+  }
+}
+
+void Driver::note_refusal(const lock::Report& report, const records::Holder& who,
+                          lock::Instant now) {
+  const auto* contended = std::get_if<lock::report::Contended>(&report);
+  if (contended == nullptr || contended->when != lock::report::Contended::When::gives_up) return;
+  try {
+    const auto holder =
+        contended->refusal ? records::read_holder(contended->refusal->holder) : std::nullopt;
+    servers_.note_refusal(records::as_field(who.host),
+                          records::to_json(records::Refused{
+                              who.user, who.command, holder ? diag::person(*holder) : ""}),
+                          now);
+  } catch (const std::bad_alloc&) {  // as for a line of the log
     return;
   }
 }

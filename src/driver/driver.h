@@ -100,6 +100,10 @@ class Driver final : private lock::Performer {
   /// Sends requests and reads replies until `done` or the limit. Only the host gets the replies.
   void finish_requests(const std::function<bool()>& done, lock::Instant limit);
 
+  /// If `who` gives up because another run has the lock, tells that to the servers, for `redlock
+  /// history --refused`.
+  void note_refusal(const lock::Report& report, const records::Holder& who, lock::Instant now);
+
   /// The clock jumps ahead by `length`, in addition to earlier jumps.
   void jump(lock::Duration length) { ahead_ += length; }
   [[nodiscard]] lock::Instant now() const;

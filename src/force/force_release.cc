@@ -266,6 +266,12 @@ class Forcing {
       return not_deleted(0, takeover);
     }
     const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
+    if (const auto late = takeover.notified() == 0 ? look::overdue(lock_) : std::nullopt) {
+      say(fmt::format(" {}: it could not be notified; {}; the lock is free when it expires{}; --now "
+                      "frees it immediately",
+                      how, describe(*late), latest()));
+      return request_.waits ? wait() : ExitStatus::ok;
+    }
     std::string notices =
         lock_.shared ? "were notified and stop their jobs" : "was notified and stops its job";
     if (takeover.notified() == 0) {

@@ -140,9 +140,10 @@ class Acquirer : private driver::Host {
   }
 
  private:
-  bool perform(const lock::Effect& effect, lock::Instant) override {
+  bool perform(const lock::Effect& effect, lock::Instant now) override {
     if (const auto* report = std::get_if<lock::Report>(&effect)) {
       reporter_.say(*report);
+      driver_.note_refusal(*report, grant_.who, now);
       if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
         won_ = {.event = lock::Log::Event::acquired,
                 .attempt = won->attempt,
@@ -308,7 +309,8 @@ class Acquirer : private driver::Host {
                                          {"fence", order.fence},
                                          {"valid_for_s", look::in_seconds(valid_for)}};
     if (grant_.who.maintenance) {
-      members.emplace_back("until_ms", expiry().count());
+      const look::Members until = look::time_members("until", "until_ms", expiry());
+      members.insert(members.end(), until.begin(), until.end());
     } else {
       members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
     }

@@ -150,6 +150,9 @@ class TokenCommand : private driver::Host {
     return result;
   }
 
+  /// Why the command failed; empty: it did not.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
   /// After a successful renewal: the time for which the lock is certain to last.
   [[nodiscard]] lock::Duration valid_for() const {
     return std::max(by_token_.valid_until() - os::boot_now(), lock::Duration::zero());
@@ -197,24 +200,29 @@ class TokenCommand : private driver::Host {
                                           possession_.lock.name, settings_));
         }
         if (possession_.revoked.empty()) return ExitStatus::ok;
-        reporter_.say_not_held(possession_.revoked);
-        return ExitStatus::lost;
+        return not_held(possession_.revoked);
       case lock::ByToken::State::not_ours:
         // The lock was ours when the command started, and somebody has released it since: a keeper
         // did so when its process ended.
         if (op_ == lock::Op::leave && possession_.held) return ExitStatus::ok;
-        reporter_.say_not_held(who_has_it());
-        return ExitStatus::lost;
+        return not_held(who_has_it());
       case lock::ByToken::State::trying:
       case lock::ByToken::State::unavailable:
         break;
     }
+    error_ = "too few servers answered";
     if (op_ == lock::Op::renew) {
       reporter_.say(lock::Report(lock::report::Unavailable{by_token_.complaints()}));
     } else {
       reporter_.say_not_released(by_token_.complaints());
     }
     return ExitStatus::unavailable;
+  }
+
+  ExitStatus not_held(const std::string& why) {
+    error_ = why;
+    reporter_.say_not_held(why);
+    return ExitStatus::lost;
   }
 
   /// The holder of the lock now, as far as the servers show it.
@@ -237,6 +245,7 @@ class TokenCommand : private driver::Host {
   redis::ServerSet servers_;
   lock::ByToken by_token_;
   driver::Driver driver_;
+  std::string error_;    ///< why the command failed
   int interrupted_ = 0;  ///< this signal ended the command; 0: none
 };
 
@@ -265,11 +274,16 @@ Exit renew(const cli::Renew& request) {
   if (!request.has_ttl) settings.ttl = recorded_ttl(holder).value_or(settings.ttl);
   TokenCommand by_token(settings, possession, lock::Op::renew);
   const Exit result = by_token.run();
-  if (result.status != 0 || !request.json) return result;
+  if (result.signal != 0 || !request.json) return result;
+  const bool renewed = result.status == 0;
   const auto valid_for = std::chrono::floor<milliseconds>(by_token.valid_for());
   const auto json = records::Json::object(
-      {{"name", request.name}, {"valid_for_s", look::in_seconds(valid_for)}});
-  return driver::print(json.output(), ExitStatus::ok);
+      {{"renewed", renewed},
+       {"name", request.name},
+       {"status", result.status},
+       {"valid_for_s", renewed ? look::in_seconds(valid_for) : records::Json()},
+       {"error", look::text_or_null(by_token.error())}});
+  return driver::print(json.output(), result);
 }
 
 }  // namespace redlock::hold

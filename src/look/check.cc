@@ -101,8 +101,8 @@ std::pair<std::string, std::string> parts_of(const Finding& finding, const diag:
   return {text.substr(0, at), text.substr(at + kSeparator.size())};
 }
 
-/// The lines of one finding: on a terminal one line with the fact, cut to the width, and below it
-/// what to do, complete. `checks`: the columns for the name of the check.
+/// The lines of one finding: on a terminal the fact, and below it what to do. `checks`: the columns
+/// for the name of the check.
 std::string lines_of(const Finding& finding, std::size_t checks, const diag::Screen& screen) {
   const auto [word, tint] = shown_as(finding.level);
   std::string out(kIndent, ' ');
@@ -119,9 +119,12 @@ std::string lines_of(const Finding& finding, std::size_t checks, const diag::Scr
   }
   const std::size_t room = limited ? screen.width - left : screen.width;
   const auto [fact, remedy] = parts_of(finding, screen);
-  out += diag::cut(fact, room, screen.charset) + "\n";
+  // A word that is longer than the screen is not cut: it may have to be copied.
+  std::size_t indent = 0;
+  for (const std::string& line : diag::wrap(fact, room)) {
+    out.append(std::exchange(indent, left), ' ').append(line).append("\n");
+  }
   if (remedy.empty()) return out;
-  // A word that is longer than the screen is not cut either: it may have to be copied.
   std::string_view mark = screen.charset == diag::Charset::utf8 ? "→ " : "> ";
   for (const std::string& line : diag::wrap(remedy, room)) {
     out.append(left - kGap, ' ').append(std::exchange(mark, "  ")).append(line).append("\n");
@@ -129,10 +132,25 @@ std::string lines_of(const Finding& finding, std::size_t checks, const diag::Scr
   return out;
 }
 
+/// Makes one finding about all servers of those that each server has.
+std::vector<Finding> merged(const std::vector<Finding>& findings, std::size_t servers) {
+  std::vector<Finding> merged;
+  for (Finding finding : findings) {
+    const auto same = [&finding](const Finding& other) {
+      return other.check == finding.check && other.text == finding.text;
+    };
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(findings, same));
+    if (servers > 1 && count == servers) finding.server.clear();
+    if (count < servers || std::ranges::none_of(merged, same)) merged.push_back(finding);
+  }
+  return merged;
+}
+
 /// A heading for each server with its findings below it, and one line that sums up.
-std::string as_report(const std::vector<Finding>& findings, const Inspectors& inspectors,
+std::string as_report(const std::vector<Finding>& all, const Inspectors& inspectors,
                       const config::Settings& settings, ExitStatus status) {
   const diag::Screen screen = driver::output_screen(settings);
+  const std::vector<Finding> findings = merged(all, inspectors.size());
   std::vector<const Finding*> chosen;
   std::size_t checks = 0;
   for (const Finding& finding : findings) {

@@ -25,9 +25,11 @@ constexpr std::size_t kMostOfValue = 200;
 /// One setting, ready for output. No values: the setting is not set, and has no default.
 struct SettingLine {
   std::string name;
+  Type type;
   std::vector<std::string> values;
   std::string_view origin;  ///< one word
   std::string where;        ///< the flag, the variable, file:line
+  std::string_view note{};  ///< for the table, after the origin
 };
 
 std::string_view word_for(Origin origin) {
@@ -70,25 +72,39 @@ std::vector<SettingLine> lines_of(const Draft& draft) {
   for (const Row& row : config::table()) {
     if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
     const std::string key = file_key(row);
-    lines.push_back({key.empty() ? std::string(row.name) : key, values_of(row, draft),
-                     word_for(draft.origin(row.name)), where(row, draft)});
+    lines.push_back({key.empty() ? std::string(row.name) : key, row.type, values_of(row, draft),
+                     word_for(draft.origin(row.name)), where(row, draft),
+                     row.name == key::config_file && draft.no_file ? ", no such file" : ""});
   }
   return lines;
 }
 
+using records::Json;
+
+/// Null if it is not set. A default that is a description, not a value, has blanks.
+Json json_value(const SettingLine& line) {
+  if (line.type == Type::uri_list) return Json::array({line.values.begin(), line.values.end()});
+  if (line.type == Type::toggle) {
+    return !line.values.empty() && line.values.front() != "0" && line.values.front() != "false";
+  }
+  if (line.values.empty()) return {};
+  const std::string& text = line.values.front();
+  const auto time = config::parse_duration(text);
+  if (line.type == Type::duration && time) return std::chrono::duration<double>(*time).count();
+  if (line.type == Type::integer) return std::stoll(text);
+  const bool described = line.origin == word_for(Origin::built_in) && text.find(' ') != text.npos;
+  return described || line.type == Type::duration ? Json() : Json(text);
+}
+
 std::string as_json(const std::vector<SettingLine>& lines) {
-  using records::Json;
   std::vector<Json::Member> settings;
   for (const SettingLine& line : lines) {
-    Json value;  // null
-    if (line.name == "servers") {
-      value = Json::array({line.values.begin(), line.values.end()});
-    } else if (!line.values.empty()) {
-      value = line.values.front();
-    }
     const Json from = line.where.empty() ? Json() : Json(line.where);
-    settings.emplace_back(
-        line.name, Json::object({{"value", value}, {"origin", line.origin}, {"where", from}}));
+    const Json unit = line.type == Type::duration ? Json("s") : Json();
+    settings.emplace_back(line.name, Json::object({{"value", json_value(line)},
+                                                   {"unit", unit},
+                                                   {"origin", line.origin},
+                                                   {"where", from}}));
   }
   return Json::object(settings).output();
 }
@@ -97,7 +113,8 @@ std::string as_table(const std::vector<SettingLine>& lines) {
   std::vector<Line> rows;
   for (const SettingLine& line : lines) {
     std::string name = line.name;
-    const std::string from = line.where.empty() ? std::string(line.origin) : line.where;
+    const std::string from =
+        fmt::format("{}{}", line.where.empty() ? line.origin : std::string_view(line.where), line.note);
     const std::vector<std::string> none = {"-"};
     for (const std::string& value : line.values.empty() ? none : line.values) {
       rows.push_back({{std::exchange(name, {})}, {value}, {from}});

@@ -32,14 +32,18 @@ using config::Settings;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
+/// Whether the run falls into the time that the user asked about.
+bool is_within(const PastRun& run, const cli::History& request) {
+  const bool late = request.until && run.began >= *request.until;
+  const bool early =
+      request.since && !run.goes_on && run.ended.value_or(run.began) < *request.since;
+  return !late && !early;
+}
+
 /// Whether the run is certain to have held the lock at that moment.
 bool held_at(const PastRun& run, milliseconds moment) {
   if (run.ending == Ending::skipped || !run.knows_beginning || run.began > moment) return false;
   return run.ended ? moment < *run.ended : run.goes_on;
-}
-
-bool goes_on_after(const PastRun& run, milliseconds moment) {
-  return run.goes_on || run.ended.value_or(run.began) >= moment;
 }
 
 /// The locks that the user asked about. A name of a lock may look like a pattern.
@@ -51,7 +55,7 @@ std::vector<std::string> chosen(const cli::History& request, Query& query) {
     }
     return names;
   }
-  names = query.names(Query::Which::logged);
+  names = query.names(request.refused ? Query::Which::numbered : Query::Which::logged);
   std::erase_if(names, [&request](const std::string& name) {
     return !request.names.empty() &&
            std::ranges::none_of(request.names, [&name](const std::string& word) {
@@ -106,6 +110,7 @@ std::vector<HistoryView> views_of(const std::vector<Observed>& locks, const cli:
     }
     views.push_back(view_of(merge(logs, present_of(lock)), request));
     views.back().name = lock.id.name;
+    views.back().refusals = lock.refusals;
     for (PastRun& run : views.back().runs) run.lock = lock.id.name;
   }
   for (const Observed& lock : locks) {
@@ -130,9 +135,10 @@ std::vector<std::string> nothing_found(const std::vector<HistoryView>& views,
   const bool none =
       std::ranges::all_of(views, [](const HistoryView& view) { return view.runs.empty(); });
   if (!lines.empty() || !none || request.at) return lines;
-  return {fmt::format("no {}run{} is logged{}", request.failed ? "failed " : "",
+  return {fmt::format("no {}run{} is logged{}{}", request.failed ? "failed " : "",
                       request.about_one() ? " of " + diag::lock_name(views.front().name) : "",
-                      request.since ? " since " + for_people(*request.since) : "")};
+                      request.since ? " since " + for_people(*request.since) : "",
+                      request.until ? " before " + for_people(*request.until) : "")};
 }
 
 /// The result of --at about one lock, in one line.
@@ -176,8 +182,8 @@ std::string as_text(const std::vector<HistoryView>& views, const cli::History& r
 }
 
 Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Exit exit) {
-  const milliseconds now = os::unix_now();
-  const Span span{std::min(*request.since, now - std::chrono::seconds(1)), now};
+  const milliseconds end = std::min(request.until.value_or(os::unix_now()), os::unix_now());
+  const Span span{std::min(*request.since, end - std::chrono::seconds(1)), end};
   if (!request.svg.empty()) exit = driver::print_to(request.svg, as_svg(views, span), exit);
   if (!request.html.empty()) exit = driver::print_to(request.html, as_html(views, span), exit);
   return exit;
@@ -196,7 +202,7 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   view.usual = diag::usual_of(latest_first);
   for (PastRun& run : runs) {
     const bool shown = request.at ? held_at(run, *request.at)
-                                  : (!request.since || goes_on_after(run, *request.since)) &&
+                                  : is_within(run, request) &&
                                         (!request.failed || meaning_of(run).failed);
     if (shown) {
       view.runs.push_back(std::move(run));
@@ -215,7 +221,10 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   return view;
 }
 
-Meaning meaning_of(const PastRun& run) {
+namespace {
+
+/// Of a run, as if it was no maintenance hold.
+Meaning meaning_of_run(const PastRun& run) {
   using diag::Tint;
   switch (run.ending) {
     case Ending::ended:
@@ -223,8 +232,8 @@ Meaning meaning_of(const PastRun& run) {
       return {"ended", "failed", Tint::bad, true};
     case Ending::lost:
       return {"lost", "failed", Tint::bad, true};
-    case Ending::forced:  // that is how a maintenance hold ends
-      return {"forced", "forced", Tint::notice, !run.entry.who.maintenance};
+    case Ending::forced:
+      return {"forced", "forced", Tint::notice, true};
     case Ending::running:
       return {"running", "running", Tint::good, false};
     case Ending::unclear:
@@ -239,6 +248,16 @@ Meaning meaning_of(const PastRun& run) {
   return {"unknown", "unknown", Tint::bad, true};
 }
 
+}  // namespace
+
+Meaning meaning_of(const PastRun& run) {
+  Meaning meaning = meaning_of_run(run);
+  if (!run.entry.who.maintenance) return meaning;
+  if (run.ending == Ending::forced) meaning.failed = false;  // that is how a hold ends
+  if (!meaning.failed && run.ending != Ending::unclear) meaning.kind = "hold";
+  return meaning;
+}
+
 std::string outcome_of(const PastRun& run, Length length) {
   const bool more = length == Length::more;
   const std::string reason = diag::printable(run.entry.reason, 60);
@@ -246,7 +265,7 @@ std::string outcome_of(const PastRun& run, Length length) {
     case Ending::ended: {
       const std::string status =
           run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
-      return more && !reason.empty() ? fmt::format("{} ({})", status, reason) : status;
+      return reason.empty() ? status : fmt::format("{} ({})", status, reason);
     }
     case Ending::lost:
       return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
@@ -257,6 +276,7 @@ std::string outcome_of(const PastRun& run, Length length) {
     case Ending::running:
       return run.entry.who.maintenance ? "held" : "running";
     case Ending::expired:
+      if (run.entry.who.unattended) return "expired";
       return more ? "ended (its time was over)" : "ended";
     case Ending::skipped:
       if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
@@ -284,13 +304,48 @@ std::string for_people(milliseconds unix_time) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local_time(unix_time));
 }
 
+namespace {
+
+/// --refused: the hosts with runs that gave up, without the logs.
+Exit show_refusals(const std::vector<Observed>& locks, const Query& query,
+                   const cli::History& request) {
+  const milliseconds now = os::unix_now();
+  std::vector<HistoryView> views;
+  for (const Observed& lock : locks) {
+    HistoryView view;
+    view.name = lock.id.name;
+    std::ranges::copy_if(lock.refusals, std::back_inserter(view.refusals),
+                         [&](const Refusals& each) {
+                           return now - each.ago >= request.since.value_or(milliseconds(0));
+                         });
+    if (!view.refusals.empty() || request.about_one()) views.push_back(std::move(view));
+  }
+  const bool blind = query.reached() < lock::quorum(request.settings.servers.size());
+  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
+  if (!request.settings.quiet || blind) driver::complain(query.complaints());
+  if (request.json) {
+    return driver::print(to_json(views, request, query.troubles(), status), status);
+  }
+  const diag::Screen screen = driver::output_screen(request.settings);
+  const std::string table = as_table_of_refusals(views, screen);
+  if (table.empty() && !blind && !request.settings.quiet) {
+    driver::complain({"no run that gave up is known"});
+  }
+  return driver::print(table, status);
+}
+
+}  // namespace
+
 Exit history(const cli::History& asked) {
   cli::History request = asked;
   const bool picture = !request.svg.empty() || !request.html.empty();
-  if (picture && !request.since) request.since = os::unix_now() - std::chrono::hours(24);
+  if (picture && !request.since) {
+    request.since = request.until.value_or(os::unix_now()) - std::chrono::hours(24);
+  }
   const Settings& settings = request.settings;
   Query query(settings);
-  const std::vector<Observed> locks = query.look(chosen(request, query));
+  const std::vector<Observed> locks = query.look(chosen(request, query), redis::Marks::asked);
+  if (request.refused) return show_refusals(locks, query, request);
   Troubles troubles = query.troubles();
   std::vector<std::string> about_logs;
   const std::vector<HistoryView> views = views_of(locks, request, troubles, about_logs);

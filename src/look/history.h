@@ -17,6 +17,7 @@
 #include "cli/command_line.h"
 #include "diag/duration.h"
 #include "diag/text.h"
+#include "look/observed.h"
 #include "records/holder.h"
 #include "redis/ask/log_reader.h"
 
@@ -32,7 +33,7 @@ struct PastRun {
     unknown,  ///< no log has its end: the lock expired, or the host died
     unclear,  ///< the same, or it still has the lock: see Present::sure
     skipped,  ///< by --once
-    expired,  ///< a maintenance hold whose time was over
+    expired,  ///< a maintenance hold or a plain acquire whose time was over
   };
   Ending ending = Ending::unknown;
   std::string run = {};               ///< its name in the log
@@ -77,10 +78,16 @@ struct HistoryView {
   std::optional<PastRun> after;
   std::optional<std::chrono::milliseconds> log_begins;  ///< if there is a log
   std::optional<diag::Usual> usual = {};                ///< if at least 2 runs have ended well
+  std::vector<Refusals> refusals = {};                  ///< runs that gave up, by host
 };
 
 /// Selects the runs that the user has asked for.
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
+
+/// How long the run held the lock, until `now` (Unix time) if it still does. None if that is not
+/// known.
+std::optional<std::chrono::milliseconds> length_of(const PastRun& run,
+                                                   std::chrono::milliseconds now);
 
 struct Meaning {
   std::string_view word;  ///< in JSON; empty: not known
@@ -101,6 +108,10 @@ std::vector<PastRun> runs_of(const std::vector<HistoryView>& views);
 /// request is about several locks. On a terminal a timeline stands beside it, but not with --at.
 std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
                      const diag::Screen& screen);
+
+/// A table that fits the screen, with a line for each host with runs that gave up.
+std::string as_table_of_refusals(const std::vector<HistoryView>& views,
+                                 const diag::Screen& screen);
 
 /// A Unix time in the local time zone.
 std::tm local_time(std::chrono::milliseconds unix_time);

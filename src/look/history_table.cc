@@ -51,13 +51,6 @@ std::string time_of(milliseconds unix_time, std::size_t width) {
                            : fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
 }
 
-std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
-  if (run.ending == Ending::skipped) return std::nullopt;
-  if (run.ended) return *run.ended - run.began;
-  if (run.goes_on && run.knows_beginning && run.began < now) return now - run.began;
-  return std::nullopt;
-}
-
 Line line_of(const PastRun& run, milliseconds now, const diag::Screen& screen) {
   const std::size_t width = screen.width;
   const records::Holder& who = run.entry.who;
@@ -85,7 +78,7 @@ Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& reque
   for (const PastRun& run : runs) {
     end = std::max(end, run.goes_on ? now : run.ended.value_or(run.began));
   }
-  if (request.since) end = now;
+  if (request.since || request.until) end = request.until.value_or(now);
   const PastRun& first = runs.front();
   const milliseconds begin =
       request.since.value_or(first.began > milliseconds::zero() ? first.began : now);
@@ -116,6 +109,13 @@ void cut_names(std::vector<Line>& lines, const diag::Screen& screen, std::size_t
 }
 
 }  // namespace
+
+std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
+  if (run.ending == Ending::skipped) return std::nullopt;
+  if (run.ended) return *run.ended - run.began;
+  if (run.goes_on && run.knows_beginning && run.began < now) return now - run.began;
+  return std::nullopt;
+}
 
 std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
                      const diag::Screen& screen) {
@@ -185,6 +185,31 @@ std::string Timeline::mark(milliseconds at, char character) const {
   std::string text(width, ' ');
   text[half_cell(*this, at) / 2] = character;
   return text;
+}
+
+std::string as_table_of_refusals(const std::vector<HistoryView>& views,
+                                 const diag::Screen& screen) {
+  constexpr std::array<std::string_view, 6> kHeadings = {"LAST", "NAME",   "HOST",
+                                                         "TIMES", "BEHIND", "COMMAND"};
+  constexpr std::array<std::size_t, 3> kFirstOut = {5, 3, 0};
+  const milliseconds now = os::unix_now();
+  std::vector<Line> lines(1, heading(kHeadings));
+  for (const HistoryView& view : views) {
+    for (const Refusals& each : view.refusals) {
+      const records::Holder who{.host = each.host, .user = each.who.user};
+      const std::string behind = diag::printable(each.who.behind, 130);
+      lines.push_back({{time_of(now - each.ago, screen.width)},
+                       {diag::bare_name(view.name)},
+                       {diag::person(who)},
+                       {std::to_string(each.count)},
+                       {behind.empty() ? "-" : behind},
+                       {diag::printable(each.who.command, 203)}});
+    }
+  }
+  if (lines.size() == 1) return {};
+  fit_charset(lines, screen);
+  cut_cells(lines, 1, screen.width / 3, screen.charset);
+  return lay_out(lines, fit(lines, kFirstOut, kLeastCommand, screen.width), screen);
 }
 
 }  // namespace redlock::look

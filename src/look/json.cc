@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "look/json.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <concepts>
+#include <ctime>
 
 #include "diag/duration.h"
 #include "lock/value.h"
+#include "os/clock.h"
 
 namespace redlock::look {
 
@@ -20,17 +25,29 @@ Json text_or_null(std::string_view text) {
   return text.empty() ? Json() : Json(text);
 }
 
-namespace {
-
-Json in_ms(const std::optional<milliseconds>& time) {
-  return time ? Json(time->count()) : Json();
+Members time_members(std::string_view name, std::string_view name_ms,
+                     const std::optional<milliseconds>& time) {
+  if (!time) return {{name, Json()}, {name_ms, Json()}};
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(*time);
+  const std::tm moment = fmt::gmtime(std::time_t{seconds.count()});
+  const std::string text = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", moment,
+                                       (*time - seconds).count());
+  return {{name, text}, {name_ms, time->count()}};
 }
+
+namespace {
 
 Json unless_zero(std::integral auto number) {
   return number == 0 ? Json() : Json(number);
 }
 
-using Members = std::vector<Json::Member>;
+std::optional<milliseconds> unless_zero(milliseconds time) {
+  return time == milliseconds(0) ? std::nullopt : std::optional(time);
+}
+
+void append(Members& members, const Members& more) {
+  members.insert(members.end(), more.begin(), more.end());
+}
 
 Members person(const records::Holder& who) {
   return {{"host", who.host},
@@ -53,11 +70,11 @@ Json servers_json(const config::Settings& settings, const Troubles& troubles) {
 
 Json to_json(const std::optional<records::Holder>& revocation) {
   if (!revocation) return {};
-  return Json::object({{"host", revocation->host},
-                       {"user", revocation->user},
-                       {"pid", revocation->pid},
-                       {"since_ms", unless_zero(revocation->since.count())},
-                       {"for_s", in_seconds(diag::ago(revocation->since))}});
+  Members members{
+      {"host", revocation->host}, {"user", revocation->user}, {"pid", revocation->pid}};
+  append(members, time_members("since", "since_ms", unless_zero(revocation->since)));
+  members.emplace_back("for_s", in_seconds(diag::ago(revocation->since)));
+  return Json::object(members);
 }
 
 Json foreign(const Observed& lock) {
@@ -98,8 +115,15 @@ Json waiters(const std::optional<WaitingQueue>& queue) {
   });
 }
 
-Json readers(const Observed& lock) {
-  if (!lock.shared) return {};
+/// Of an exclusive lock as of a shared one.
+Json holders(const Observed& lock) {
+  if (!lock.shared && !lock.holder) return {};
+  if (!lock.shared) {
+    return Json::array({Json::object({{"holder", holder_json(lock.holder)},
+                                      {"slot", Json()},
+                                      {"fence", unless_zero(lock.judgement.fence)},
+                                      {"left_s", in_seconds(lock.least_left)}})});
+  }
   return array_of(lock.readers, [&lock](const Reader& reader) {
     return Json::object({{"holder", holder_json(reader.who)},
                          {"slot", unless_zero(slot_in(lock, reader))},
@@ -128,17 +152,25 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"mode", ours ? Json(mode) : Json()},
        {"slots", unless_zero(lock.slots)},
        {"holder", holder_json(lock.holder)},
-       {"readers", readers(lock)},
-       {"reader_count", lock.shared ? Json(lock.reader_count) : Json()},
+       {"holders", holders(lock)},
+       {"holder_count", lock.shared   ? Json(lock.reader_count)
+                        : lock.holder ? Json(1)
+                                      : Json()},
        {"revoked_by", to_json(lock.revocation)},
        {"holds", unless_zero(holds)},
        {"fence", unless_zero(judgement.fence)},
        {"foreign", foreign(lock)},
        {"least_left_s", in_seconds(lock.least_left)},
        {"most_left_s", in_seconds(lock.most_left)},
+       {"renewed_s_ago",
+        judgement.state == lock::State::held && lock.holder && !lock.shared
+            ? in_seconds(diag::renewed_ago(*lock.holder, lock.most_left))
+            : Json()},
+       {"overdue", overdue(lock).has_value()},
        {"waiting", lock.waiting ? Json(lock.waiting->size()) : Json()},
        {"waiters", waiters(lock.waiting)},
        {"last_run", last_run(lock.last_run)},
+       {"refused", refusals_json(lock.refusals)},
        {"warnings", Json::array({warnings.begin(), warnings.end()})},
        {"servers", Json::array(servers)}});
 }
@@ -146,20 +178,24 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
 Json describe(const std::optional<PastRun>& run) {
   if (!run) return {};
   const records::LogEntry& entry = run->entry;
-  return Json::object(
-      {{"outcome", text_or_null(meaning_of(*run).word)},
-       {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},
-       {"status", entry.status},
-       {"reason", text_or_null(entry.reason)},
-       {"began_ms", run->knows_beginning ? Json(run->began.count()) : Json()},
-       {"ended_ms", in_ms(run->ended)},
-       {"held_s", run->ended ? in_seconds(*run->ended - run->began) : Json()},
+  Members members{
+      {"outcome", text_or_null(meaning_of(*run).word)},
+      {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},
+      {"status", entry.status},
+      {"reason", text_or_null(entry.reason)}};
+  append(members, time_members("began", "began_ms",
+                               run->knows_beginning ? std::optional(run->began) : std::nullopt));
+  append(members, time_members("ended", "ended_ms", run->ended));
+  append(
+      members,
+      {{"held_s", run->ended ? in_seconds(*run->ended - run->began) : Json()},
        {"waited_s", in_seconds(entry.waited)},
        {"fence", unless_zero(entry.fence)},
        {"holder", Json::object(person(entry.who))},
        {"forced_by", run->forced_by ? Json::object(person(*run->forced_by)) : Json()},
        {"skips", unless_zero(run->skips)},
        {"run", text_or_null(run->run)}});
+  return Json::object(members);
 }
 
 Json usual_json(const std::optional<diag::Usual>& usual) {
@@ -169,12 +205,15 @@ Json usual_json(const std::optional<diag::Usual>& usual) {
                        {"most_s", in_seconds(usual->most)}});
 }
 
-void add_view(Members& members, const HistoryView& view) {
-  members.emplace_back("log_begins_ms", in_ms(view.log_begins));
-  members.emplace_back("usual", usual_json(view.usual));
-  members.emplace_back("runs", array_of(view.runs, describe));
-  members.emplace_back("before", describe(view.before));
-  members.emplace_back("after", describe(view.after));
+Json describe_view(const HistoryView& view) {
+  Members members{{"name", view.name}};
+  append(members, time_members("log_begins", "log_begins_ms", view.log_begins));
+  append(members, {{"usual", usual_json(view.usual)},
+                   {"refused", refusals_json(view.refusals)},
+                   {"runs", array_of(view.runs, describe)},
+                   {"before", describe(view.before)},
+                   {"after", describe(view.after)}});
+  return Json::object(members);
 }
 
 }  // namespace
@@ -182,12 +221,24 @@ void add_view(Members& members, const HistoryView& view) {
 Json holder_json(const std::optional<records::Holder>& holder) {
   if (!holder) return {};
   Members members = person(*holder);
-  members.insert(members.end(), {{"since_ms", unless_zero(holder->since.count())},
-                                 {"for_s", in_seconds(diag::ago(holder->since))},
-                                 {"ttl_s", in_seconds(holder->ttl)},
-                                 {"fingerprint", text_or_null(holder->servers)},
-                                 {"protocol", holder->protocol}});
+  append(members, time_members("since", "since_ms", unless_zero(holder->since)));
+  append(members, {{"for_s", in_seconds(diag::ago(holder->since))},
+                   {"ttl_s", in_seconds(holder->ttl)},
+                   {"fingerprint", text_or_null(holder->servers)},
+                   {"protocol", holder->protocol}});
   return Json::object(members);
+}
+
+Json refusals_json(const std::vector<Refusals>& refusals) {
+  return array_of(refusals, [](const Refusals& each) {
+    Members members{{"host", each.host},
+                    {"user", text_or_null(each.who.user)},
+                    {"command", text_or_null(each.who.command)},
+                    {"count", each.count}};
+    append(members, time_members("last", "last_ms", os::unix_now() - each.ago));
+    members.emplace_back("behind", text_or_null(each.who.behind));
+    return Json::object(members);
+  });
 }
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
@@ -207,18 +258,10 @@ std::string to_json(const std::vector<HistoryView>& views, const cli::History& r
   Members members{{"status", static_cast<int>(status)},
                   {"quorum", lock::quorum(request.settings.servers.size())},
                   {"servers", servers_json(request.settings, troubles)}};
-  if (request.about_one()) members.emplace_back("name", views.front().name);
-  members.emplace_back("since_ms", in_ms(request.since));
-  members.emplace_back("at_ms", in_ms(request.at));
-  if (request.about_one()) {
-    add_view(members, views.front());
-    return Json::object(members).output();
-  }
-  members.emplace_back("locks", array_of(views, [](const HistoryView& view) {
-                         Members lock{{"name", view.name}};
-                         add_view(lock, view);
-                         return Json::object(lock);
-                       }));
+  append(members, time_members("since", "since_ms", request.since));
+  append(members, time_members("until", "until_ms", request.until));
+  append(members, time_members("at", "at_ms", request.at));
+  members.emplace_back("locks", array_of(views, describe_view));
   return Json::object(members).output();
 }
 

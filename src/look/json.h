@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What status, list and history print with --json: see redlock-status(1).
+// What status, list and history print with --json: see redlock-json(7).
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,13 @@ namespace redlock::look {
 records::Json in_seconds(const std::optional<std::chrono::milliseconds>& time);
 records::Json text_or_null(std::string_view text);
 
+using Members = std::vector<records::Json::Member>;
+
+/// A moment (Unix time), as two members: as RFC 3339 in UTC, and in milliseconds. Both names must
+/// outlive the members.
+Members time_members(std::string_view name, std::string_view name_ms,
+                     const std::optional<std::chrono::milliseconds>& time);
+
 /// An array with what `as_json` makes of each of `things`.
 records::Json array_of(const auto& things, const auto& as_json) {
   std::vector<records::Json> all;
@@ -30,6 +37,9 @@ records::Json array_of(const auto& things, const auto& as_json) {
 
 /// A holder in the form of `status`, `list` and `acquire`; null if there is none.
 records::Json holder_json(const std::optional<records::Holder>& holder);
+
+/// An array with an object for each host.
+records::Json refusals_json(const std::vector<Refusals>& refusals);
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
                     const Troubles& troubles, ExitStatus status);

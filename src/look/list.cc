@@ -39,9 +39,10 @@ enum ListColumn : std::size_t {
 };
 constexpr std::array<std::string_view, kColumns> kHeadsOfList = {
     "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
-/// These columns are left out if the terminal is too narrow, in this order.
-constexpr std::array<std::size_t, 8> kLeftOutOfList = {kFence,   kPid,     kServers, kLeft,
-                                                       kWaiting, kCommand, kHolder,  kSince};
+/// These columns are left out if the terminal is too narrow, in this order; STATE only if all locks
+/// are held.
+constexpr std::array<std::size_t, 9> kLeftOutOfList = {
+    kFence, kPid, kServers, kLeft, kWaiting, kCommand, kState, kHolder, kSince};
 
 /// Of a lock that several jobs hold.
 std::optional<std::chrono::milliseconds> longest_held(const Observed& lock) {
@@ -57,6 +58,7 @@ Line line_of(const Observed& lock) {
   line[kName].text = diag::bare_name(lock.id.name);
   const Appearance state = appearance_of(lock.judgement.state);
   line[kState] = {std::string(state.word), state.tint};
+  if (overdue(lock)) line[kState] = {"overdue", diag::Tint::notice};
   line[kServers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (const auto servers = left_overs(lock);
       lock.judgement.state == State::free && !servers.empty()) {
@@ -86,20 +88,32 @@ Line line_of(const Observed& lock) {
 }
 
 /// Cuts the names to a third of the screen, or to more if the other columns leave room.
-std::string as_table(const std::vector<Observed>& locks, const diag::Screen& screen) {
+/// `before`: the columns of the last table on the same screen, which do not get narrower.
+std::string as_table(const std::vector<Observed>& locks, const diag::Screen& screen,
+                     Widths& before) {
   std::vector<Line> lines(1, heading(kHeadsOfList));
   for (const Observed& lock : locks) lines.push_back(line_of(lock));
   fit_charset(lines, screen);
   std::vector<Line> short_names = lines;
   cut_cells(short_names, kName, screen.width / 3, screen.charset);
-  Widths widths = fit(short_names, kLeftOutOfList, kLeastCommand, screen.width);
+  std::vector<std::size_t> left_out(kLeftOutOfList.begin(), kLeftOutOfList.end());
+  const bool all_held = std::ranges::all_of(
+      locks, [](const Observed& lock) { return lock.judgement.state == State::held && !overdue(lock); });
+  if (!all_held) std::erase(left_out, kState);
+  Widths widths = fit(short_names, left_out, kLeastCommand, screen.width);
   const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
   widths[kName] = std::min(widest(lines, kName), widths[kName] + left_over);
   cut_cells(lines, kName, widths[kName], screen.charset);
-  return lay_out(lines, widths, screen);
+  Widths kept = widths;
+  before.resize(widths.size());
+  for (std::size_t column = 0; column < widths.size(); ++column) {
+    if (widths[column] > 0) kept[column] = std::max(widths[column], before[column]);
+  }
+  before = sum(kept) <= screen.width ? kept : widths;
+  return lay_out(lines, before, screen);
 }
 
-Frame look(const cli::List& request, const diag::Screen& screen) {
+Frame look(const cli::List& request, const diag::Screen& screen, Widths& columns) {
   const config::Settings& settings = request.settings;
   Query query(settings);
   std::vector<Observed> locks = query.look(query.names(Query::Which::held, request.pattern));
@@ -122,8 +136,10 @@ Frame look(const cli::List& request, const diag::Screen& screen) {
   }
   if (request.json) {
     frame.text = to_json(locks, settings, query.troubles(), frame.status);
+  } else if (request.prometheus) {
+    frame.text = to_prometheus(locks, query.reached(), settings.servers.size());
   } else if (!locks.empty()) {
-    frame.text = as_table(locks, screen);
+    frame.text = as_table(locks, screen, columns);
   } else if (!blind && screen.terminal) {  // a program reads an empty output
     const std::string pattern = diag::printable(request.pattern, 255);
     frame.text = pattern.empty()
@@ -152,8 +168,10 @@ std::vector<std::string> lock_names(config::Settings settings) {
 Exit list(const cli::List& request) {
   std::vector<std::string> typed = {"redlock", "list"};
   if (!request.pattern.empty()) typed.push_back(request.pattern);
-  return show(request.settings, typed, request.watch,
-              [&request](const diag::Screen& screen) { return look(request, screen); });
+  Widths columns;
+  return show(request.settings, typed, request.watch, [&](const diag::Screen& screen) {
+    return look(request, screen, columns);
+  });
 }
 
 Exit complete(const cli::Complete& request) {

@@ -85,6 +85,9 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
     past.ending = Ending::running;
   }
   end_hold(past, account, present.now);
+  // A plain acquire ends when its time is over, unless somebody releases it.
+  const bool over = past.ending == Ending::unknown && past.entry.who.unattended && present.sure;
+  if (over) past.ending = Ending::expired;
   return past;
 }
 

@@ -70,6 +70,21 @@ bool has_it(const Waiting& waiter, const records::Holder& holder) {
          waiter.waited >= diag::ago(holder.since).value_or(std::chrono::milliseconds::zero());
 }
 
+/// Each server counts for itself, and may have missed some.
+void add(const redis::GivenUp& refusal, std::vector<Refusals>& all) {
+  const auto who = records::read_refused(refusal.who);
+  if (!who) return;
+  auto known = std::ranges::find(all, refusal.host, &Refusals::host);
+  if (known == all.end()) {
+    all.push_back({refusal.host, *who, refusal.count, refusal.ago});
+    return;
+  }
+  known->count = std::max(known->count, refusal.count);
+  if (refusal.ago >= known->ago) return;
+  known->ago = refusal.ago;
+  known->who = *who;
+}
+
 /// `observations`: one for each configured server.
 Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
   Observed lock;
@@ -79,9 +94,11 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     lock.seen.push_back(std::move(observation.seen));
     queues.push_back(std::move(observation.queue));
     const auto& done = observation.done;
+    for (const redis::GivenUp& refusal : observation.refusals) add(refusal, lock.refusals);
     // Some servers may have got a mark late: the latest run counts.
     if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
   }
+  std::ranges::stable_sort(lock.refusals, {}, &Refusals::ago);
   lock.judgement = lock::judge(lock.seen);
   for (const lock::ServerIndex server : lock.judgement.agreeing) {
     const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
@@ -103,13 +120,13 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     lock.reader_count = count_readers(lock);
     lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
   }
-  lock.waiting = merge(queues, lock.holder);
+  lock.waiting = merge_queues(queues, lock.holder);
   return lock;
 }
 
 }  // namespace
 
-std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
+std::optional<WaitingQueue> merge_queues(const std::vector<std::optional<redis::Queue>>& queues,
                                   const std::optional<records::Holder>& holder) {
   if (std::ranges::none_of(queues, [](const auto& queue) { return queue.has_value(); })) return {};
   WaitingQueue merged;
@@ -155,7 +172,9 @@ Query::Query(const config::Settings& settings)
 }
 
 std::vector<std::string> Query::names(Which which, const std::string& pattern) {
-  const char* const part = which == Which::held ? "holder" : "log";
+  const char* const part = which == Which::held     ? "holder"
+                           : which == Which::logged ? "log"
+                                                    : "fence";
   for (redis::Observer& observer : observers_) observer.scan(part, os::boot_now());
   interview_.finish();
   std::set<std::string> names;
@@ -238,6 +257,11 @@ std::string slots_taken(const Observed& lock) {
       lock.readers, [&lock](const Reader& reader) { return slot_in(lock, reader) != 0; });
   const bool all_named = lock.reader_count == lock.readers.size();
   return fmt::format("{}{} of {} slots taken", all_named ? "" : "at least ", taken, lock.slots);
+}
+
+std::optional<diag::Overdue> overdue(const Observed& lock) {
+  if (lock.judgement.state != lock::State::held || lock.shared || !lock.holder) return std::nullopt;
+  return diag::overdue(*lock.holder, lock.most_left);
 }
 
 Appearance appearance_of(lock::State state) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "diag/blocker.h"
 #include "diag/text.h"
 #include "driver/setup.h"
 #include "lock/effect.h"
@@ -36,9 +37,17 @@ struct WaitingQueue {
   [[nodiscard]] std::size_t size() const { return known.size() + others; }
 };
 
+/// Runs of one host that gave up because another one had the lock. Untrusted.
+struct Refusals {
+  std::string host;
+  records::Refused who;             ///< the last of them
+  std::uint64_t count = 0;          ///< in the last 30 days of the lock, at most 32 hosts
+  std::chrono::milliseconds ago{};  ///< the last time
+};
+
 /// Merges the queues of all servers: a waiter that came while a server was down is missing there.
 /// None if no server has a queue that we may read. `holder` does not count as a waiter.
-std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
+std::optional<WaitingQueue> merge_queues(const std::vector<std::optional<redis::Queue>>& queues,
                                   const std::optional<records::Holder>& holder);
 
 /// One of those that hold a shared lock.
@@ -64,6 +73,7 @@ struct Observed {
   std::optional<std::chrono::milliseconds> most_left;
   std::optional<WaitingQueue> waiting;  ///< if a server says who waits
   std::optional<lock::Done> last_run;   ///< with --once
+  std::vector<Refusals> refusals;       ///< the latest first; if we asked for the marks
 
   /// Whether a quorum of the servers answered.
   [[nodiscard]] bool knows_enough() const {
@@ -81,7 +91,7 @@ class Query {
   /// `settings` must outlive this.
   explicit Query(const config::Settings& settings);
 
-  enum class Which { held, logged };
+  enum class Which { held, logged, numbered };
 
   /// The names of all locks with the configured prefix on any server, sorted. `pattern`: only those
   /// that match it, see fnmatch(3); empty: all.
@@ -106,6 +116,9 @@ class Query {
   std::deque<redis::Observer> observers_;  // a deque, since they cannot move
   Troubles refusals_;                      ///< of servers that answer, but refuse the request
 };
+
+/// If one job holds the lock, and has missed a renewal.
+std::optional<diag::Overdue> overdue(const Observed& lock);
 
 /// One lock, as a Query shows it.
 Observed look_at(const std::string& name, const config::Settings& settings,
@@ -152,5 +165,9 @@ std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
 /// Everything about a lock: several lines that fit the screen, safe to print.
 std::string as_block(const Observed& lock, const config::Settings& settings,
                      const diag::Screen& screen);
+
+/// The locks in the text format of Prometheus. `usable`: how many servers answered everything.
+std::string to_prometheus(const std::vector<Observed>& locks, std::size_t usable,
+                          std::size_t servers);
 
 }  // namespace redlock::look

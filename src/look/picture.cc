@@ -21,6 +21,7 @@ using std::chrono::milliseconds;
 
 // Pixels, from top to bottom.
 constexpr int kTitle = 48;
+constexpr int kTopAxis = 18;
 constexpr int kLaneLabel = 38;  ///< the name of a lock, and a line about it
 constexpr int kBar = 16;
 constexpr int kBetweenBars = 8;
@@ -35,10 +36,12 @@ constexpr std::size_t kMostText = 300;
 
 constexpr std::string_view kStyle = R"(
 svg, body { --paper: #fff; --ink: #1a1a1a; --faint: #666; --track: #ececec; --line: #c8c8c8;
-  --good: #2a7d4f; --failed: #c62828; --forced: #b26a00; --running: #1565c0; --wait: #e0a83a; }
+  --good: #2a7d4f; --failed: #c62828; --forced: #b26a00; --running: #1565c0; --wait: #e0a83a;
+  --hold: #7b4fb5; }
 @media (prefers-color-scheme: dark) {
   svg, body { --paper: #16181c; --ink: #e6e6e6; --faint: #a0a0a0; --track: #26292f; --line: #454a52;
-    --good: #4fb37c; --failed: #f06a6a; --forced: #e69a3c; --running: #64a8f0; --wait: #8d6b24; }
+    --good: #4fb37c; --failed: #f06a6a; --forced: #e69a3c; --running: #64a8f0; --wait: #8d6b24;
+    --hold: #b08ae6; }
 }
 svg { background: var(--paper); color-scheme: light dark; font: 13px system-ui, sans-serif; }
 text { fill: var(--ink); }
@@ -52,6 +55,7 @@ text { fill: var(--ink); }
 .failed { fill: var(--failed); stroke: var(--failed); }
 .forced { fill: var(--forced); stroke: var(--forced); }
 .running { fill: var(--running); stroke: var(--running); }
+.hold { fill: var(--hold); stroke: var(--hold); }
 .unknown { fill: none; stroke: var(--failed); stroke-dasharray: 4 3; }
 .wait { fill: var(--wait); stroke: none; }
 .skipped { stroke: var(--faint); stroke-width: 2px; }
@@ -215,6 +219,7 @@ std::vector<milliseconds> ticks(const Span& span) {
   return all;
 }
 
+/// The times stand above and below the lanes.
 void draw_axis(Drawing& canvas, int from, int to) {
   int number = 0;
   for (const milliseconds at : ticks(canvas.span)) {
@@ -223,11 +228,13 @@ void draw_axis(Drawing& canvas, int from, int to) {
     const std::string odd = number++ % 2 == 1 ? " odd" : "";
     canvas.line(canvas.place(at), from, to, "tick");
     const double x = canvas.place(at);
-    canvas.text(x, to + 14, "faint" + odd,
-                midnight ? fmt::format("{:%m-%d}", time) : fmt::format("{:%H:%M}", time),
-                x < 6    ? "start"
-                : x > 94 ? "end"
-                         : "middle");
+    for (const int y : {from - 4, to + 14}) {
+      canvas.text(x, y, "faint" + odd,
+                  midnight ? fmt::format("{:%m-%d}", time) : fmt::format("{:%H:%M}", time),
+                  x < 6    ? "start"
+                  : x > 94 ? "end"
+                           : "middle");
+    }
   }
 }
 
@@ -237,13 +244,14 @@ void draw_legend(Drawing& canvas, int y) {
     std::string_view kind;
     std::string_view text;
   };
-  constexpr std::array<Entry, 7> kEntries = {{{"run good", "exit 0"},
+  constexpr std::array<Entry, 8> kEntries = {{{"run good", "exit 0"},
                                               {"run failed", "failed, lost"},
                                               {"run forced", "forced"},
                                               {"run running", "runs now"},
                                               {"run unknown", "end unknown"},
                                               {"wait", "waited"},
-                                              {"skipped", "skipped"}}};
+                                              {"skipped", "skipped"},
+                                              {"run hold", "maintenance"}}};
   for (std::size_t at = 0; at < kEntries.size(); ++at) {
     const double x = 2 + 24.0 * static_cast<double>(at % 4);
     const int line = y + (at < 4 ? 0 : 20);
@@ -264,12 +272,20 @@ std::string title_of(Span span) {
 
 std::string drawing(const std::vector<HistoryView>& views, Span span) {
   Drawing canvas{span};
-  canvas.text(2, 22, "title", views.empty() ? "No such lock has a log" : "Who held the locks");
+  const bool none =
+      std::ranges::all_of(views, [](const HistoryView& view) { return view.runs.empty(); });
+  canvas.text(2, 22, "title",
+              views.empty() ? "No such lock has a log"
+              : none        ? "No run in this time"
+                            : "Who held the locks");
   canvas.text(2, 38, "faint", title_of(span));
   Drawing lanes{span};
-  int y = kTitle;
-  for (const HistoryView& view : views) y = draw_lane(lanes, view, y);
-  draw_axis(canvas, kTitle, y - kBetweenLanes + 4);
+  const int top = kTitle + kTopAxis;
+  int y = top;
+  for (const HistoryView& view : views) {
+    if (!view.runs.empty()) y = draw_lane(lanes, view, y);
+  }
+  draw_axis(canvas, top, std::max(y - kBetweenLanes + 4, top));
   y += kAxis;
   draw_legend(lanes, y);
   y += kLegend;
@@ -293,15 +309,15 @@ td.bad { color: var(--failed); }
 td.name { white-space: normal; overflow-wrap: anywhere; min-width: 8em; }
 )";
 
-std::string row_of_table(const PastRun& run) {
+std::string row_of_table(const PastRun& run, milliseconds now) {
   const auto cell = [](std::string_view text, std::string_view kind = "") {
     return fmt::format("<td class=\"{}\">{}</td>", kind, escaped(text));
   };
-  const bool length = run.ended && run.ending != Ending::skipped;
+  const auto length = length_of(run, now);
   return "<tr>" + cell(run.knows_beginning ? for_people(run.began) : "-") +
-         cell(diag::bare_name(run.lock), "name") +
-         cell(length ? diag::for_people(*run.ended - run.began) : "-") +
          cell(outcome_of(run, Length::more), meaning_of(run).failed ? "bad" : "") +
+         cell(diag::bare_name(run.lock), "name") +
+         cell(length ? diag::for_people(*length) : "-") +
          cell(who_of(run)) + cell(run.entry.waited ? diag::for_people(*run.entry.waited) : "-") +
          cell(diag::work_of(run.entry.who)) + "</tr>\n";
 }
@@ -342,9 +358,9 @@ std::string as_html(const std::vector<HistoryView>& views, Span span) {
       escaped(title_of(span)), kPageStyle);
   page += drawing(views, span);
   page +=
-      "<div class=\"runs\"><table>\n<tr><th>When</th><th>Lock</th><th>Held</th><th>Outcome</th>"
+      "<div class=\"runs\"><table>\n<tr><th>When</th><th>Outcome</th><th>Lock</th><th>Held</th>"
       "<th>Holder</th><th>Waited</th><th>Command</th></tr>\n";
-  for (const PastRun& run : runs) page += row_of_table(run);
+  for (const PastRun& run : runs) page += row_of_table(run, span.end);
   return page + "</table></div>\n</body>\n</html>\n";
 }
 

@@ -3,9 +3,11 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -99,7 +101,8 @@ namespace {
 using diag::Screen;
 
 /// The terminal's alternate screen: at the end, the terminal shows again what it showed before. The
-/// sequences are those of xterm(1), which all emulators know.
+/// sequences are those of xterm(1), which all emulators know. Keys come without Enter, and are not
+/// shown.
 class Canvas {
  public:
   Canvas() = default;
@@ -110,6 +113,7 @@ class Canvas {
   /// In the background the terminal belongs to the shell. If it has hung up, SIGHUP follows.
   void draw(const std::string& lines) {
     if (::tcgetpgrp(STDOUT_FILENO) != ::getpgrp()) return;
+    if (!shown_) take_keyboard();
     std::string text = shown_ ? "" : "\x1b[?1049h\x1b[?25l\x1b[?7l";  // no cursor, no line wrap
     shown_ = true;
     // Erases each line before writing it: after its last column, this would erase that column.
@@ -121,10 +125,34 @@ class Canvas {
   void leave() {
     if (shown_) os::write_all(STDOUT_FILENO, "\x1b[?7h\x1b[?25h\x1b[?1049l");
     shown_ = false;
+    if (modes_) ::tcsetattr(STDIN_FILENO, TCSANOW, &*modes_);
+    modes_.reset();
+  }
+
+  /// The descriptor with the user's keys, or -1.
+  [[nodiscard]] int keyboard() const { return modes_ ? STDIN_FILENO : -1; }
+
+  /// Whether one of the keys that the user has pressed is q.
+  bool takes_q() {
+    std::array<char, 64> keys{};
+    const ssize_t count = ::read(STDIN_FILENO, keys.data(), keys.size());
+    if (count <= 0) modes_.reset();  // the terminal hung up
+    return std::string_view(keys.data(), count < 0 ? 0 : static_cast<std::size_t>(count))
+               .find('q') != std::string_view::npos;
   }
 
  private:
+  void take_keyboard() {
+    termios modes{};
+    if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp() || ::tcgetattr(STDIN_FILENO, &modes) != 0) return;
+    modes_ = modes;
+    modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    modes.c_cc[VMIN] = modes.c_cc[VTIME] = 0;
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+  }
+
   bool shown_ = false;
+  std::optional<termios> modes_;  ///< of the keyboard, as it was
 };
 
 /// The title, the text and the complaints, as much as fits into the height.
@@ -132,7 +160,7 @@ std::string composed(const std::string& title, std::chrono::milliseconds every, 
                      const Screen& screen) {
   const std::tm now = fmt::localtime(std::time(nullptr));
   std::string all =
-      diag::cut(fmt::format("{}  {:%H:%M:%S}, every {}", diag::for_screen(title, screen), now,
+      diag::cut(fmt::format("{}  {:%H:%M:%S}, every {}, q ends", diag::for_screen(title, screen), now,
                             config::format_duration(every)),
                 screen.width, screen.charset);
   all = diag::paint(std::move(all), diag::Tint::faint, screen) + "\n" + frame.text;
@@ -185,8 +213,10 @@ Exit watch(const config::Settings& settings, const std::string& title,
     const lock::Instant next = os::boot_now() + every;
     bool redraw = false;
     while (!redraw && os::boot_now() < next) {
-      os::Interest interest{.fd = signals.fd(), .read = true};
-      loop.wait({&interest, 1}, next);
+      std::array interests{os::Interest{.fd = signals.fd(), .read = true},
+                           os::Interest{.fd = canvas.keyboard(), .read = true}};
+      loop.wait(interests, next);
+      if (interests[1].ready && canvas.takes_q()) return ExitStatus::ok;
       for (const os::ReceivedSignal& signal : signals.take()) {
         if (const auto end = taken(signal, signals, canvas)) return *end;
         redraw = redraw || signal.number == SIGWINCH || signal.number == SIGCONT;

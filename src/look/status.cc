@@ -107,8 +107,9 @@ std::string time_left(const Observed& lock) {
                        for_people(os::unix_now() + *lock.least_left),
                        release_command(lock.id.name));
   }
-  if (least == most) return fmt::format("in {}{}", least, unless);
-  return fmt::format("in {} to {}{}", least, most, unless);
+  const std::string when = least == most ? least : least + " to " + most;
+  if (const auto late = overdue(lock)) return fmt::format("in {}; {}", when, describe(*late));
+  return fmt::format("in {}{}", when, unless);
 }
 
 void tell_foreign(Block& block, const lock::Sighting& sighting) {
@@ -137,6 +138,8 @@ void tell_readers(Block& block, const Observed& lock) {
                                          who->command.empty() ? "" : ", ", diag::command_of(*who))
                            : "not known: its record beside the lock is missing";
     if (length) text += " for " + diag::for_people(*length);
+    const auto late = who ? diag::overdue(*who, reader.left) : std::nullopt;
+    if (late && lock.judgement.state == State::held) text += "; " + describe(*late);
     if (reader.fence > 0) text += fmt::format(", fence {}", reader.fence);
     if (lock.slots > 0) {
       const std::size_t slot = slot_in(lock, reader);
@@ -210,11 +213,22 @@ void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
   if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
 }
 
-/// What one server shows.
-std::string describe_view(const Observed& lock, std::size_t server) {
+/// Who gave up, and where to see more.
+std::string describe_refusals(const Observed& lock) {
+  const Refusals& last = lock.refusals.front();
+  const std::string behind = diag::printable(last.who.behind, 130);
+  return fmt::format("{}, the last one {} {} ago{}; all of them: {}",
+                     diag::counted(lock.refusals.size(), "host"), diag::printable(last.host, 64),
+                     diag::for_people(last.ago), behind.empty() ? "" : ", behind " + behind,
+                     records::shell_like({"redlock", "history", "--refused", lock.id.name}));
+}
+
+/// What one server shows. Standard error says why a server could not be asked, unless it is quiet.
+std::string describe_view(const Observed& lock, std::size_t server, bool quiet) {
   const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
   if (sighting == nullptr) {
-    return "could not be asked: " + std::get<lock::Unreachable>(lock.seen[server]).why;
+    const std::string& why = std::get<lock::Unreachable>(lock.seen[server]).why;
+    return "could not be asked" + (quiet ? ": " + why : std::string());
   }
   const lock::State state = lock::state_of(*sighting);
   if (state == lock::State::free) return "free";
@@ -292,13 +306,14 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   }
   if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
+  if (!lock.refusals.empty()) block.entry("refused", describe_refusals(lock));
   for (const std::string& text : warnings_about(lock, settings)) {
     block.entry("warning", text, 0, diag::Tint::notice);
   }
   if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
     for (std::size_t server = 0; server < lock.seen.size(); ++server) {
       block.entry(server == 0 ? "servers" : "",
-                  settings.servers[server].brief() + ": " + describe_view(lock, server));
+                  settings.servers[server].brief() + ": " + describe_view(lock, server, settings.quiet));
     }
   }
   return block.text;

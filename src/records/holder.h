@@ -71,7 +71,7 @@ std::optional<Holder> revocation_in_notice(std::string_view text);
 /// A line of a lock's log, without its time and its event. Every line is complete in itself: the
 /// line for the end of a run says everything about the run.
 struct LogEntry {
-  /// host, user, pid, command, message, maintenance and shared; for maintenance also the ttl
+  /// host, user, pid, command, message, maintenance (and then the ttl), shared and unattended
   Holder who;
   std::uint64_t fence = 0;                            ///< 0 without one
   std::optional<std::chrono::milliseconds> waited{};  ///< from the first request to the win
@@ -79,6 +79,20 @@ struct LogEntry {
   std::optional<int> status{};                        ///< the exit status of the job
   std::string reason{};  ///< why the job was stopped, or how the lock was lost; empty: neither
 };
+
+/// A run that gave up because another one had the lock, without the host and the times.
+struct Refused {
+  std::string user;
+  std::string command;
+  std::string behind;  ///< "USER@HOST" of the holder, or empty
+};
+
+/// As JSON, as in redlock-protocol(7).
+std::string to_json(const Refused& refused);
+std::optional<Refused> read_refused(std::string_view json);
+
+/// The host as encode_refuse() wants it.
+std::string as_field(std::string_view host);
 
 /// The name of the event in the log: "acquired", "released"…
 std::string_view word_for(lock::Log::Event event);

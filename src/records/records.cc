@@ -275,6 +275,7 @@ std::string to_json(const LogEntry& entry) {
   if (who.shared) line.add("shared", 1);
   if (entry.status) line.add("status", *entry.status);
   if (who.maintenance) line.add("ttl", who.ttl.count());
+  if (who.unattended) line.add("unattended", 1);
   line.add("user", who.user);
   if (entry.waited) line.add("waited", entry.waited->count());
   return line.object();
@@ -292,6 +293,26 @@ std::optional<LogEntry> read_log_entry(std::string_view json) {
   const auto status = number_in(*record, "status");
   if (status && *status >= 0 && *status <= 255) entry.status = static_cast<int>(*status);
   return entry;
+}
+
+std::string to_json(const Refused& refused) {
+  Writer record;
+  record.add("behind", os::clip(refused.behind, kMostCommandBytes));
+  record.add("command", os::clip(refused.command, kMostCommandBytes));
+  record.add("user", os::clip(refused.user, 64));
+  return record.object();
+}
+
+std::optional<Refused> read_refused(std::string_view json) {
+  const auto record = read_record(json);
+  if (!record) return std::nullopt;
+  return Refused{text_in(*record, "user"), text_in(*record, "command"), text_in(*record, "behind")};
+}
+
+std::string as_field(std::string_view host) {
+  std::string field = os::printable(host, 64);
+  std::ranges::replace(field, ' ', '?');
+  return field.empty() ? "?" : field;
 }
 
 }  // namespace redlock::records

@@ -54,15 +54,6 @@ std::uint64_t whole_ms(std::chrono::nanoseconds time) {
       std::max<milliseconds::rep>(0, std::chrono::duration_cast<milliseconds>(time).count()));
 }
 
-std::string in_quotes(std::string_view label) {
-  std::string text = "\"";
-  for (const char letter : label) {
-    if (letter == '"' || letter == '\\') text += '\\';
-    text += letter;
-  }
-  return text + '"';
-}
-
 /// Removes `what` from the front of `text`, if it is there.
 bool take(std::string_view& text, std::string_view what) {
   if (!text.starts_with(what)) return false;
@@ -70,7 +61,7 @@ bool take(std::string_view& text, std::string_view what) {
   return true;
 }
 
-/// Removes a text that in_quotes() made, and returns it.
+/// Removes a text that diag::label_value() made, and returns it.
 std::optional<std::string> take_in_quotes(std::string_view& text) {
   std::string label;
   if (!take(text, "\"")) return std::nullopt;
@@ -165,7 +156,7 @@ std::string to_text(const Metrics& metrics) {
       const std::string shown = in_seconds(family)
                                     ? fmt::format("{}.{:03}", value / 1000, value % 1000)
                                     : std::to_string(value);
-      text += fmt::format("{}{{lock={}}} {}\n", family.name, in_quotes(lock), shown);
+      text += fmt::format("{}{{lock={}}} {}\n", family.name, diag::label_value(lock), shown);
     }
   }
   return text;

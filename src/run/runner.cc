@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -28,6 +29,17 @@ constexpr std::size_t kDescriptors = 10;
 /// Whoever kills the job often kills the supervisor, too. The worker waits this long for it before
 /// it takes the death of the job for a normal end, which leaves descendants running.
 constexpr std::chrono::milliseconds kBothKilled(100);
+
+/// Words that only a shell carries out.
+constexpr std::string_view kBuiltins[] = {"alias", "case",   "cd",    "eval",  "exec",  "export",
+                                          "for",   "if",     "set",   "source", "trap", "ulimit",
+                                          "umask", "unset",  "until", "while"};
+
+/// Whether the user may have meant these words, the first of which is no program, for a shell.
+bool is_for_shell(const std::vector<std::string>& words) {
+  return std::ranges::count(kBuiltins, words.front()) > 0 ||
+         (words.size() == 1 && words.front().find_first_of(" \t|&;<>$") != std::string::npos);
+}
 
 }  // namespace
 
@@ -420,8 +432,7 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
                             : message.value == ENOENT        ? ExitStatus::not_found
                                                              : ExitStatus::cannot_execute;
   const std::vector<std::string> argv = job_.stage.argv();
-  const bool for_shell = status == ExitStatus::not_found && argv.size() == 1 &&
-                         argv.front().find_first_of(" \t|&;<>$") != std::string::npos;
+  const bool for_shell = status == ExitStatus::not_found && is_for_shell(argv);
   out_.line(fmt::format("redlock: cannot run {}: {}{}", diag::printable(argv.front(), 200),
                         std::strerror(message.value),
                         for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));

@@ -327,16 +327,24 @@ std::vector<std::string> users_shell() {
   return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh"};
 }
 
-/// Our environment, with these servers and no passwords of other servers.
-std::vector<std::string> environment_for(const std::string& servers, const std::string& password) {
+/// Our environment, with these servers and no passwords of other servers. The user's shell gets a
+/// prompt that names the sandbox: PS1 for shells that take it from the environment, PROMPT_COMMAND
+/// for bash(1), whose ~/.bashrc sets PS1.
+std::vector<std::string> environment_for(const std::string& servers, const std::string& password,
+                                         bool for_shell) {
   std::vector<std::string> added{"REDLOCK_SERVERS=" + servers,
                                  // The servers are new, and have forgotten nothing.
                                  "REDLOCK_RESTART_GRACE=0",
                                  // The configuration file is for other servers.
                                  "REDLOCK_CONFIG=/dev/null"};
   if (!password.empty()) added.push_back("REDISCLI_AUTH=" + password);  // for redis-cli
+  if (for_shell) {
+    added.emplace_back("PS1=(redlock sandbox) $ ");
+    added.emplace_back("PROMPT_COMMAND=PS1=\"(redlock sandbox) ${PS1#'(redlock sandbox) '}\"");
+  }
   return os::environment_with({"REDLOCK_SERVERS", "REDLOCK_RESTART_GRACE", "REDLOCK_CONFIG",
-                               "REDLOCK_PASSWORD", "REDLOCK_PASSWORD_FILE", "REDISCLI_AUTH"},
+                               "REDLOCK_PASSWORD", "REDLOCK_PASSWORD_FILE", "REDISCLI_AUTH",
+                               for_shell ? "PS1" : "", for_shell ? "PROMPT_COMMAND" : ""},
                               added);
 }
 
@@ -396,8 +404,13 @@ Exit run_sandbox(const cli::Sandbox& wanted) {
                                                    : command.front() + " ends";
     std::fprintf(stderr, "redlock: %s in %s, named by REDLOCK_SERVERS; gone when %s\n",
                  described(wanted).c_str(), keeper.directory().c_str(), end.c_str());
+    if (wanted.command.empty()) {
+      std::fputs("redlock: try: redlock run demo -- sleep 60 &   then: redlock status demo\n",
+                 stderr);
+    }
   }
-  return run_command(command, environment_for(keeper.servers(), password));
+  return run_command(command,
+                     environment_for(keeper.servers(), password, wanted.command.empty()));
 }
 
 }  // namespace redlock::sandbox

@@ -33,6 +33,8 @@ declare -gA NOT_RUN=(
 declare -gA IN_TEXT=(
   ['redlock check']=1 # servers without an append-only file
   ['redlock run --help-servers']=0
+  ['redlock history --refused']=0
+  ['redlock list --prometheus']=0
 )
 declare -gA NOT_RUN_IN_TEXT=(
   ['packaging/build-tarball']='tests/house/tarball'

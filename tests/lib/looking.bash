@@ -20,7 +20,7 @@ json() {
   "$PYTHON" -SEIc 'import json, sys
 j = json.load(sys.stdin)
 l = (j.get("locks") or [None])[0]
-r = j.get("runs")
+r = (l or {}).get("runs")
 print(eval(sys.argv[1]))' "$1" <<<"$output"
 }
 

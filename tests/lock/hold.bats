@@ -255,7 +255,7 @@ says_what_stays() {
   servers 3
   run --separate-stderr "$REDLOCK" hold --json --for 2h L
   assert_status 0
-  is 'sorted(j)' "['acquired', 'fence', 'name', 'token', 'until_ms', 'valid_for_s']"
+  is 'sorted(j)' "['acquired', 'fence', 'name', 'token', 'until', 'until_ms', 'valid_for_s']"
   is '7000 < j["valid_for_s"] < 7150' True
   local until
   until=$(json 'j["until_ms"] // 1000')

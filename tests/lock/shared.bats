@@ -387,8 +387,8 @@ as_flock() {
 import json, sys
 lock = json.loads(sys.argv[1])["locks"][0]
 assert lock["state"] == "held" and lock["mode"] == "shared", lock
-assert [r["holder"]["pid"] for r in lock["readers"]] == [int(sys.argv[2]), int(sys.argv[3])], lock
-numbers = [int(sys.argv[4])] + [r["fence"] for r in lock["readers"]]
+assert [r["holder"]["pid"] for r in lock["holders"]] == [int(sys.argv[2]), int(sys.argv[3])], lock
+numbers = [int(sys.argv[4])] + [r["fence"] for r in lock["holders"]]
 assert numbers == sorted(set(numbers)), numbers
 PY
   run "$REDLOCK" list

@@ -186,7 +186,7 @@ never_more_than() {
   refute_contains "$output" 'slot 0'
   refute_contains "$output" 'slot 4'
   run --separate-stderr "$REDLOCK" status --json L
-  is 'sorted(r["slot"] or 0 for r in l["readers"])' "[0, 0, 0, $SLOT]"
+  is 'sorted(r["slot"] or 0 for r in l["holders"])' "[0, 0, 0, $SLOT]"
   let_out one
 }
 
@@ -295,7 +295,7 @@ crowd_in() {
   run --separate-stderr "$REDLOCK" status --json L
   is 'l["mode"]' slots
   is 'l["slots"]' 2
-  is '[r["slot"] for r in l["readers"]]' '[1, 2]'
+  is '[r["slot"] for r in l["holders"]]' '[1, 2]'
   "$REDLOCK" release L "$first"
   run --separate-stderr "$REDLOCK" status L
   has '1 of 2 slots taken'

@@ -92,16 +92,16 @@ all servers
   [[ $output == '1 of 1 server usable, 0 failures, 0 warnings' ]] || fail "$output"
 }
 
-# cut_to WIDTH MARK DOTS FULL: $output is the report FULL, each fact cut to the width on one line, with each remedy
-# complete below it.
-cut_to() {
+# wrapped_to WIDTH MARK DOTS FULL: $output is the report FULL, each fact and below it each remedy wrapped at the width,
+# and complete.
+wrapped_to() {
   "$PYTHON" - "$@" "$output" <<'CHECK' || fail "at $1 columns:" "$output"
 import re, sys
 width, mark, dots, full, shown = int(sys.argv[1]), *sys.argv[2:4], *(text.splitlines() for text in sys.argv[4:])
 for line in shown:
-    assert len(line) <= width, line
+    assert len(line) <= width or " " not in line.strip(), line
 at = -1
-cuts = 0
+wrapped = 0
 for line in full[:-1]:
     at += 1
     if not line.startswith(" "):
@@ -114,20 +114,22 @@ for line in full[:-1]:
     if left + 30 > width:  # too little room beside the names
         assert shown[at].split() == [level, check], shown[at]
         at, left = at + 1, 4
-    got = shown[at][left:]
-    if got != fact:
-        assert len(shown[at]) == width and got.endswith(dots) and fact.startswith(got[:-len(dots)]), got
-        cuts += 1
+    words = shown[at][left:].split()
+    while words != fact.split():
+        at += 1
+        wrapped += 1
+        assert shown[at].startswith(" " * left), shown[at]
+        words += shown[at][left:].split()
     words = []
     while words != remedy.split():
         at += 1
         assert shown[at].startswith(" " * (left - 2) + (mark if not words else " ") + " "), shown[at]
         words += shown[at][left:].split()
-assert (cuts > 0) == (width <= 80), cuts
+assert (wrapped > 0) == (width <= 80), wrapped
 CHECK
 }
 
-@test "check: on a screen each fact is cut to the width, and what to do is complete; in colours if the user wants them" {
+@test "check: on a screen each fact and what to do are wrapped, and complete; in colours if the user wants them" {
   local width full
   three
   cli C config set maxmemory 100mb
@@ -137,14 +139,26 @@ CHECK
   refute_contains "$full" ...
   for width in 160 80 60 40; do
     COLUMNS=$width LC_ALL=C.UTF-8 run "$REDLOCK" check
-    cut_to $width → … "$full"
+    wrapped_to $width → … "$full"
     COLUMNS=$width LC_ALL=C run "$REDLOCK" check
-    cut_to $width '>' ... "$full"
+    wrapped_to $width '>' ... "$full"
   done
   run "$REDLOCK" check -v --color always
   assert_contains "$output" $'  \e[33mwarning\e[m  restart-grace '
   assert_contains "$output" $'  \e[32mok\e[m '
   assert_contains "$output" $'\e[31m3 of 3 servers usable, '
+}
+
+@test "check: what all servers have in common is said once" {
+  three
+  for server in A B C; do cli "$server" config set maxmemory-policy allkeys-lru; done
+  for server in A B C; do cli "$server" config set maxmemory 100mb; done
+  run --separate-stderr "$REDLOCK" check
+  assert_status 78
+  [[ $(grep -c 'failure  *memory' <<<"$output") == 1 ]] || fail "$output"
+  [[ ${lines[0]} == 'all servers' && ${lines[-1]} == '3 of 3 servers usable, 1 failure, '* ]] || fail "$output"
+  run --separate-stderr "$REDLOCK" check --json
+  [[ $(grep -c '"check": "memory"' <<<"$output") == 3 ]] || fail "$output"
 }
 
 # good: nothing is found, on servers where no earlier check has come too late.

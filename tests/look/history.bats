@@ -48,7 +48,7 @@ night_run() {
   silent
   history --json never
   assert_status 0
-  is 'r, j["log_begins_ms"], j["status"]' '([], None, 0)'
+  is 'r, l["log_begins_ms"], j["status"]' '([], None, 0)'
 }
 
 @test "history: runs of several kinds, the one that goes on, and nothing changes by looking" {
@@ -261,7 +261,7 @@ read_by_many() {
   run "$REDLOCK" status L
   assert_contains "$output" 'and 20 more, 120 in all'
   run --separate-stderr "$REDLOCK" status --json L
-  is 'len(l["readers"]), l["reader_count"]' '(100, 120)'
+  is 'len(l["holders"]), l["holder_count"]' '(100, 120)'
 }
 
 @test "history: one of more readers than a server names is renewed and released as any other" {
@@ -288,6 +288,18 @@ read_by_many() {
   is 'j["since_ms"]' $((NIGHT + 3 * 3600000))
   history --json --since 2026-11-20 L
   outcomes 'ended ended'
+  history --json --since 2026-11-20 --until '2026-11-20 04:00' L
+  outcomes ended
+  is 'r[0]["began_ms"]' $NIGHT
+  is 'j["until_ms"]' $((NIGHT + 5400000))
+  history --until 2026-11-19 L
+  [[ -z $output && $stderr == 'redlock: no run of lock "L" is logged before 2026-11-19 00:00:00 +0000' ]] ||
+    fail "$output" "$stderr"
+  for when in 2026-11-20 2026-11-19; do
+    history --since 2026-11-20 --until $when L
+    assert_status 64
+    [[ $stderr == 'redlock: --until is not later than --since' ]] || fail "$stderr"
+  done
   run "$REDLOCK" run L -- true
   history --json --since 1h L
   outcomes ended
@@ -322,7 +334,7 @@ read_by_many() {
     'no record of a holder of lock "L" at 2026-11-20 04:00:00 +0000; before and after that:' ]] || fail "$output"
   has ' exit 0 ' ' exit 2 '
   history --json --at 2026-11-20T04:00 L
-  is 'r, j["before"]["status"], j["after"]["status"], j["at_ms"]' "([], 0, 2, $((NIGHT + 5400000)))"
+  is 'r, l["before"]["status"], l["after"]["status"], j["at_ms"]' "([], 0, 2, $((NIGHT + 5400000)))"
   history --at 2026-11-20T02:00 L
   [[ $(head -n 1 <<<"$output") == *'(the log begins at 2026-11-20 02:30:00 +0000); after that:' ]] || fail "$output"
   history --at 2026-11-20T12:00 L
@@ -330,7 +342,7 @@ read_by_many() {
   history --at 2h never
   [[ $output == 'no record of a holder of lock "never" at '* ]] || fail "$output"
   history --json --at 2026-11-20T05:00 L
-  is 'r[0]["status"], j["before"]["status"], j["after"]' '(2, 0, None)'
+  is 'r[0]["status"], l["before"]["status"], l["after"]' '(2, 0, None)'
 }
 
 @test "history: a log with lines that are too long is not read" {

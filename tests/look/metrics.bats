@@ -350,3 +350,76 @@ hold_lock() {
   assert_sample runs_total 1 L
   assert_sample last_exit_status 127 L
 }
+
+# promtool's rules, and those of the text format: each family once, HELP and TYPE before its samples, names and labels
+# well formed, no sample twice, times end in _seconds.
+obeys_the_format() {
+  "$PYTHON" -c '
+import re, sys
+text = sys.stdin.read()
+assert text.endswith("\n")
+families, samples, family = [], set(), None
+lines = text.splitlines()
+for at, line in enumerate(lines):
+    if line.startswith("# HELP "):
+        name, help = line[7:].split(" ", 1)
+        assert re.fullmatch("[a-z_]+", name) and name not in families and help, line
+        assert lines[at + 1] == f"# TYPE {name} gauge", lines[at + 1]
+        families.append(name)
+        family = name
+        assert not re.search("_(total|count|sum|bucket)$", name), name
+        assert "timestamp" not in name or name.endswith("_timestamp_seconds"), name
+    elif not line.startswith("# TYPE "):
+        found = re.fullmatch(r"""([a-z_]+)(\{lock="((?:[^"\\\n]|\\["\\n])*)"\})? ([0-9]+(\.[0-9]+)?)""", line)
+        assert found and found[1] == family, line
+        assert found[0].rsplit(" ", 1)[0] not in samples, line
+        samples.add(found[0].rsplit(" ", 1)[0])
+' <<<"$output" || fail "$output"
+}
+
+@test "list --prometheus: each lock that is not free, and the servers" {
+  unset REDLOCK_METRICS_FILE
+  start_server B
+  start_server C
+  local now odd='q"u\o te' line
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  run "$REDLOCK" list --prometheus
+  assert_status 0
+  obeys_the_format
+  assert_contains "$output" $'\nredlock_servers 3\n'
+  refute_contains "$output" 'lock='
+  now=$(date +%s)
+  "$REDLOCK" acquire --ttl 1000s --prefix p: "$odd" >/dev/null
+  "$REDLOCK" acquire -s --ttl 100s shared >/dev/null
+  "$REDLOCK" acquire -s --ttl 100s shared >/dev/null
+  "$REDLOCK" run --min-hold 100s cools -- true
+  background "$REDLOCK" run shared -- true
+  waits() { "$REDLOCK" list --prometheus | grep -qF 'redlock_lock_waiters{lock="shared"} 1'; }
+  wait_until "$BOUND" waits
+  run "$REDLOCK" list --prometheus
+  assert_status 0
+  obeys_the_format
+  for line in 'held{lock="p:q\"u\\o te"} 1' 'holders{lock="p:q\"u\\o te"} 1' 'overdue{lock="p:q\"u\\o te"} 0' \
+    'waiters{lock="p:q\"u\\o te"} 0' 'holders{lock="shared"} 2' 'held{lock="cools"} 0' 'holders{lock="cools"} 0'; do
+    grep -qxF "redlock_lock_$line" <<<"$output" || fail "$line" "$output"
+  done
+  at() { sed -n "s/^redlock_lock_$1{lock=\"p:.*} \([0-9]*\)\.[0-9]*$/\1/p" <<<"$output"; }
+  assert_between "$((now - 2))" "$(at since_timestamp_seconds)" "$(date +%s)"
+  assert_between "$((now + 990))" "$(at expiry_timestamp_seconds)" "$(($(date +%s) + 1001))"
+  run "$REDLOCK" list --prometheus 'c*'
+  refute_contains "$output" shared
+  kill_server C
+  run --separate-stderr "$REDLOCK" list --prometheus
+  assert_status 0
+  assert_contains "$output" $'\nredlock_servers_usable 2\n'
+  kill_server B
+  run --separate-stderr "$REDLOCK" list --prometheus
+  assert_status 69
+  obeys_the_format
+  assert_contains "$output" $'\nredlock_servers_usable 1\n'
+  for line in --json --watch; do
+    run --separate-stderr "$REDLOCK" list --prometheus $line
+    assert_status 64
+    assert_one_line "$stderr"
+  done
+}

@@ -42,7 +42,7 @@ drawn() {
 root = tree.parse(sys.argv[2]).getroot()
 def all(name): return [e for e in root.iter() if e.tag.split("}")[-1] == name]
 bars = [e for e in all("rect") + all("line") if e.get("class") and e[:] and e.get("class") not in ("track", "tick")]
-bars = [e for e in bars if e[0].text not in ("exit 0", "failed, lost", "forced", "runs now", "end unknown", "waited", "skipped")]
+bars = [e for e in bars if e[0].text not in ("exit 0", "failed, lost", "forced", "runs now", "end unknown", "waited", "skipped", "maintenance")]
 kinds = [e.get("class") for e in bars]
 said = [e[0].text for e in bars]
 print(eval(sys.argv[1]))' "$1" "$2"

@@ -47,7 +47,8 @@ NAME STATE HOLDER FOR LEFT WAITING COMMAND
 NAME STATE HOLDER FOR WAITING COMMAND
 NAME STATE HOLDER FOR COMMAND
 NAME STATE HOLDER FOR
-NAME STATE FOR
+NAME HOLDER FOR
+NAME FOR
 
 HEADS
 }
@@ -66,8 +67,17 @@ HEADS
     ((${#BASH_REMATCH[1]} >= width / 3 && ${#BASH_REMATCH[1]} < width / 2)) || fail "at $width:" "$output"
   done
   COLUMNS=24 LC_ALL=C.UTF-8 run "$REDLOCK" list
-  assert_contains "$output" 'held'
-  has 'NAME STATE FOR' 'held 2h 0m'
+  has 'NAME FOR' '2h 0m'
+}
+
+@test "list: on a narrow screen STATE stays if a lock is not simply held" {
+  planted nightly-backup
+  planted deploy
+  shown 33 C.UTF-8 list --color never
+  has 'NAME HOLDER FOR'
+  everywhere set deploy "cooling:$TOKEN" px 600000
+  shown 33 C.UTF-8 list --color never
+  has 'NAME STATE FOR' 'deploy cooling 2h 0m' 'held 2h 0m'
 }
 
 @test "list: an empty terminal says so" {

@@ -51,6 +51,14 @@ until("narrower", lambda: frames() and "SERVERS" not in frame())
 at.type(CTRL_C)
 assert at.ended() == 0
 assert at.all.endswith("\x1b[?7h\x1b[?25h\x1b[?1049l"), at.all[-100:]
+# q ends it, too, and the keyboard works as before.
+at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "1h"], 80)
+until("a frame", lambda: frames() and "q ends" in frame())
+echo = lambda: termios.tcgetattr(at.master)[3] & termios.ECHO
+until("no echo", lambda: not echo())
+at.type("xq")
+assert at.ended() == 0
+assert echo()
 # It follows the width at once, however long the interval is.
 at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "1h", "w?rk"], 80)
 until("the list", lambda: frames() and "SERVERS" in frame())

@@ -117,8 +117,8 @@ MISTAKES = [
     # ---- redis: the transport
     M("redis/connection/dialer.cc", "wake_ = now + kBacklogRetry;", "wake_ = lock::kNever;",
       "a full backlog is never tried again", ["unit"]),
-    M("redis/tls/stream.cc", "ssize_t sent = ::send(socket_.get(), rest, static_cast<std::size_t>(size), MSG_NOSIGNAL);",
-      "ssize_t sent = ::send(socket_.get(), rest, static_cast<std::size_t>(size), MSG_NOSIGNAL) > 0 ? size : 0;",
+    M("redis/tls/stream.cc", "::send(socket_.get(), rest, static_cast<std::size_t>(size), MSG_NOSIGNAL)",
+      "::send(socket_.get(), rest, static_cast<std::size_t>(size), MSG_NOSIGNAL) > 0 ? size : 0",
       "the rest of a partial TLS write is lost", ["servers/tls: a write that the kernel takes in parts"]),
     M("redis/connection/link.cc", "added.deadline = now + timeouts_.request;", ";",
       "a request on a connection that is there never times out",

@@ -263,6 +263,22 @@ while True:
   run -0 script -qec "'$REDLOCK' sandbox -N 2 -- true" /dev/null
   assert_contains "$output" "2 private servers in $TMPDIR/redlock-sandbox."
   assert_contains "$output" 'gone when true ends'
+  refute_contains "$output" 'try: '
+}
+
+@test "the shell has a prompt that names the sandbox, and two things to try" {
+  local shell
+  for shell in 'bash --norc' dash; do
+    printf '#!/bin/sh\nexec %s -i "$@"\n' "$shell" >"$SCRATCH/shell"
+    chmod +x "$SCRATCH/shell"
+    output=$(printf 'exit\n' |
+      SHELL=$SCRATCH/shell script -qec "'$REDLOCK' sandbox -N 1" /dev/null)
+    assert_contains "$output" 'redlock: try: redlock run demo -- sleep 60 &   then: redlock status demo'
+    assert_contains "$output" '(redlock sandbox) '
+  done
+  # A command of the user's keeps its environment.
+  PS1=mine run "$REDLOCK" sandbox -N 1 -- sh -c 'echo "$PS1,$PROMPT_COMMAND"'
+  [[ $output == mine, ]] || fail "$output"
 }
 
 @test "--cluster: three primaries with all the slots, a replica for each, and a password" {

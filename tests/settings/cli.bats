@@ -92,13 +92,20 @@ refuses() {
   refuses 64 'did you mean: redlock --version' version
   refuses 64 'put redis:// before the host' run -S db1 L -- true
   REDLOCK_SERVERS=redis://db1,redis://db2 refuses 78 'by blanks, not by commas' run L -- true
+  REDLOCK_SERVERS='redis://db1;redis://db2' refuses 78 'by blanks, not by semicolons' run L -- true
+  refuses 64 "unexpected argument '2h': write --for 2h" hold L 2h
 }
 
-@test "a shell command in one word: the message names -c" {
+@test "a shell command in one word, or a builtin of the shell: the message names -c" {
   start
-  run -127 --separate-stderr "$REDLOCK" run L -- 'echo hi'
-  assert_one_line "$stderr"
-  assert_contains "$stderr" "for a shell command: redlock run NAME -c 'COMMAND'"
+  local words
+  for words in 'echo hi' 'cd /tmp' cd; do
+    run -127 --separate-stderr "$REDLOCK" run L -- "$words"
+    assert_one_line "$stderr"
+    assert_contains "$stderr" "for a shell command: redlock run NAME -c 'COMMAND'"
+  done
+  run -127 --separate-stderr "$REDLOCK" run L cd /tmp
+  assert_contains "$stderr" "cannot run cd: No such file or directory; for a shell command"
   run -127 --separate-stderr "$REDLOCK" run L -- no-such-command
   [[ $stderr == *': No such file or directory' ]] || fail "$stderr"
 }

@@ -47,6 +47,22 @@ refused() {
   refute_contains "$stderr" s3cret
 }
 
+@test "an unknown variable REDLOCK_… is a warning, with the name that was meant" {
+  export REDLOCK_SERVER_TIMOUT=1s REDLOCK_XYZZY=s3cret REDLOCK_HELD='' REDLOCK_FENCE=1
+  run --separate-stderr "$REDLOCK" config
+  assert_status 0
+  [[ $(sort <<<"$stderr") == "redlock: warning: unknown variable 'REDLOCK_SERVER_TIMOUT', did you mean REDLOCK_SERVER_TIMEOUT?
+redlock: warning: unknown variable 'REDLOCK_XYZZY'" ]] || fail "$stderr"
+}
+
+@test "config: the default file may be missing, and config says so" {
+  local origin=default file=$REDLOCK_CONFIG
+  unset REDLOCK_CONFIG
+  [[ -e /etc/redlock.toml ]] || origin+=', no such file'
+  is config "/etc/redlock.toml $origin"
+  is config 'redlock.toml --config' --config "$file"
+}
+
 @test "config: every key, and where it stands" {
   unset REDLOCK_SERVERS
   write '# All of it.' '' \
@@ -337,12 +353,15 @@ on-lost = "logger lost"|write|controls what redlock does'
 import json, sys
 first, second = (json.load(open(name)) for name in sys.argv[1:3])
 file = sys.argv[3]
-assert first["ttl"] == {"value": "50s", "origin": "file", "where": file + ":2"}, first["ttl"]
+assert first["ttl"] == {"value": 50.0, "unit": "s", "origin": "file", "where": file + ":2"}, first["ttl"]
 assert first["servers"]["value"] == ["redis://:***@one:6379", "redis://two:6379"]
-assert first["server-wait"] == {"value": "1s", "origin": "flag", "where": "--server-wait"}
-assert first["kill-after"] == {"value": "5s", "origin": "default", "where": None}
+assert first["server-wait"] == {"value": 1.0, "unit": "s", "origin": "flag", "where": "--server-wait"}
+assert first["kill-after"] == {"value": 5.0, "unit": "s", "origin": "default", "where": None}
 assert first["prefix"]["value"] is None
-assert second["prefix"] == {"value": 'a"\\', "origin": "environment", "where": "REDLOCK_PREFIX"}
+assert first["log-entries"]["value"] == 1000 and first["tls-key"]["value"] is None
+assert first["tls-insecure"]["value"] is False
+assert {type(each["value"]).__name__ for each in first.values()} <= {"int", "float", "str", "bool", "list", "NoneType"}
+assert second["prefix"] == {"value": 'a"\\', "unit": None, "origin": "environment", "where": "REDLOCK_PREFIX"}
 CHECK
 }
 

@@ -68,6 +68,30 @@ TEST_CASE("a message says why the lock is held") {
   CHECK(diag::name_blocker(refused(kToken)).size() < 300);
 }
 
+TEST_CASE("a holder that has missed a renewal may be dead") {
+  records::Holder who{.host = "web1", .user = "root", .pid = 7, .command = "b", .ttl = 30s};
+  CHECK(diag::renewed_ago(who, 17s) == 13s);
+  CHECK_FALSE(diag::renewed_ago(who, {}));
+  CHECK_FALSE(diag::renewed_ago(who, 31s));  // a minimum hold
+  CHECK_FALSE(diag::overdue(who, 15s));
+  REQUIRE(diag::overdue(who, 14s));
+  const auto say = [&who](std::string blocker) {
+    return diag::describe(lock::Refused{
+        .blocker = std::move(blocker), .ttl_left = 14s, .holder = records::to_json(who)});
+  };
+  CHECK(say("x") ==
+        "held by root@web1 (pid 7, b); last renewed 16 s ago (every 10 s): the holder may be "
+        "dead; free in 14 s");
+  CHECK(say("cooling:x").find("dead") == std::string::npos);
+  CHECK(say("revoked:x").find("dead") == std::string::npos);
+  CHECK(say("shared:x").find("dead") == std::string::npos);
+  who.unattended = true;
+  CHECK(say("x").find("dead") == std::string::npos);
+  who.unattended = false;
+  who.maintenance = true;
+  CHECK(say("x").find("dead") == std::string::npos);
+}
+
 TEST_CASE("a maintenance hold has no process, and ends by itself") {
   records::Holder who{
       .host = "web1", .user = "ops", .pid = 7, .command = "b", .since = 1ms, .servers = {}};

@@ -70,9 +70,42 @@ TEST_CASE("progress: less room, less words, and the time to the last") {
   CHECK(live(facts(), 60) == "deploy-shop: held by root@db7 · 2nd of 3 · 0:41 of 10:00");
   CHECK(live(facts(), 50) == "deploy-shop: root@db7 · 2nd of 3 · 0:41 of 10:00");
   CHECK(live(facts(), 39) == "deploy-shop: root@db7 · 2nd of 3 · 0:41");
-  CHECK(live(facts(), 30) == "deploy-shop… · 2nd of 3 · 0:41");
-  CHECK(live(facts(), 19) == "deploy-shop: root@…");
+  CHECK(live(facts(), 38) == "deploy-shop: root@db7 · 0:41");
+  CHECK(live(facts(), 27) == "deploy-s…: root@db7 · 0:41");
+  CHECK(live(facts(), 19) == "deploy-shop… · 0:41");
+  CHECK(live(facts(), 10) == "deploy-sh…");
   for (std::size_t width = 0; width < 100; ++width) live(facts(), width);
+}
+
+TEST_CASE("progress: a long name leaves room for the holder") {
+  WaitFacts some = facts();
+  some.lock = "nightly-backup-of-all-databases-of-the-shop";
+  CHECK(live(some, 80) ==
+        "nightly-backup-of-all-databases-of-the-shop: root@db7 · 2nd of 3 · 0:41 of 10:00");
+  CHECK(live(some, 60) == "nightly-backup-of-all-databases-of-the-shop: root@db7 · 0:41");
+  CHECK(live(some, 59) == "nightly-backup-of-…: root@db7 · 2nd of 3 · 0:41 of 10:00");
+  CHECK(live(some, 40) == "nightly-back…: root@db7 · 0:41");
+}
+
+TEST_CASE("progress: a holder that has missed a renewal may be dead") {
+  records::Holder holder{.host = "db7", .user = "root", .pid = 4711, .command = "./deploy.sh"};
+  holder.since = kNow - 192s;
+  holder.ttl = 30s;
+  WaitFacts some = facts();
+  const auto say = [&](std::chrono::milliseconds left) {
+    some.state.refusal = {
+        .blocker = "aaaa", .ttl_left = left, .holder = records::to_json(holder)};
+    return live(some);
+  };
+  some.refusal_age = 1200ms;
+  CHECK(say(14s) ==
+        "deploy-shop: held by root@db7 (./deploy.sh), may be dead, free in 13 s · "
+        "you are 2nd of 3 · waited 0:41 of 10:00");
+  CHECK(say(15s) ==
+        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · "
+        "waited 0:41 of 10:00");
+  holder.unattended = true;
+  CHECK(say(14s).find("dead") == std::string::npos);
 }
 
 TEST_CASE("progress: how long the runs usually take, where there is room for it") {

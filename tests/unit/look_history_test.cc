@@ -56,6 +56,18 @@ TEST_CASE("history: all, or from some time on, those that went on then included"
   CHECK(since(1h).runs.front().ending == Ending::running);
 }
 
+TEST_CASE("history: until some time, those that began before it") {
+  const auto until = [](milliseconds moment) {
+    cli::History request;
+    request.until = kNoon + moment;
+    return view_of(kRuns, request).runs.size();
+  };
+  CHECK(until(0s) == 0);
+  CHECK(until(12s) == 1);
+  CHECK(until(12'001ms) == 2);
+  CHECK(until(24h) == 5);
+}
+
 TEST_CASE("history: who held it at a time, or who did before and after") {
   CHECK(at(5s).runs.size() == 1);
   CHECK(at(0s).runs.size() == 1);
@@ -98,7 +110,7 @@ TEST_CASE("history: outcomes in few words and in more") {
   CHECK(outcome_of(past, Length::few) == "ended");
   past.entry.status = 143;
   past.entry.reason = "--max-runtime";
-  CHECK(outcome_of(past, Length::few) == "exit 143");
+  CHECK(outcome_of(past, Length::few) == "exit 143 (--max-runtime)");
   CHECK(outcome_of(past, Length::more) == "exit 143 (--max-runtime)");
   past.ending = Ending::lost;
   past.entry.reason = "x\x1b[31m";

@@ -251,6 +251,17 @@ TEST_CASE("merged log: a maintenance hold ends by its time, which nobody logs") 
   CHECK(runs[0].ending == Ending::unknown);
 }
 
+TEST_CASE("merged log: a plain acquire that nobody released has expired, and did not fail") {
+  const Log log = {line(1s, "acquired", "a", R"({"host":"h","held":1000,"unattended":1})")};
+  const auto runs = merge({log}, {});
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].ending == Ending::expired);
+  CHECK_FALSE(meaning_of(runs[0]).failed);
+  CHECK(outcome_of(runs[0], Length::more) == "expired");
+  CHECK(merge({log}, {.sure = false})[0].ending == Ending::unclear);
+  CHECK(merge({log}, {.holders = {{"a"}}})[0].ending == Ending::running);
+}
+
 TEST_CASE("merged log: a maintenance hold that was extended, released or forced") {
   const Log extended = latest_first({hold(0s, "acquired", 1h), hold(30min, "renewed", 2h)});
   auto runs = merge({extended, {hold(0s, "acquired", 1h)}}, {.now = kFirst + 24h});

@@ -47,24 +47,24 @@ TEST_CASE("picture: foreign text") {
 TEST_CASE("picture: a bar stands where its run was, in percent") {
   // A margin of 2 percent on both sides.
   CHECK(contains(drawn({past_run(12h, 6h)}),
-                 R"(class="run good" x="50.000%" y="87" width="24.000%")"));
+                 R"(class="run good" x="50.000%" y="105" width="24.000%")"));
   // What began before is cut off at the edge, and what goes on ends at the other.
-  CHECK(contains(drawn({past_run(36h, 24h)}), R"(x="2.000%" y="87" width="48.000%")"));
+  CHECK(contains(drawn({past_run(36h, 24h)}), R"(x="2.000%" y="105" width="48.000%")"));
   PastRun now = past_run(12h, 0h);
   now.ended.reset();
   now.ending = Ending::running;
   now.goes_on = true;
-  CHECK(contains(drawn({now}), R"(class="run running" x="50.000%" y="87" width="48.000%")"));
+  CHECK(contains(drawn({now}), R"(class="run running" x="50.000%" y="105" width="48.000%")"));
   // Even the shortest is there.
-  CHECK(contains(drawn({past_run(12h, 0h)}), R"(x="50.000%" y="87" width="0.020%")"));
+  CHECK(contains(drawn({past_run(12h, 0h)}), R"(x="50.000%" y="105" width="0.020%")"));
 }
 
 TEST_CASE("picture: bars that overlap stand in rows of their own") {
   const std::string apart = drawn({past_run(12h, 1h), past_run(11h, 1h)});
-  CHECK_FALSE(contains(apart, R"(y="111")"));
+  CHECK_FALSE(contains(apart, R"(y="129")"));
   const std::string beside = drawn({past_run(12h, 2h), past_run(11h, 2h), past_run(9h, 1h)});
-  CHECK(contains(beside, R"(class="run good" x="54.000%" y="111")"));
-  CHECK(contains(beside, R"(class="run good" x="62.000%" y="87")"));
+  CHECK(contains(beside, R"(class="run good" x="54.000%" y="129")"));
+  CHECK(contains(beside, R"(class="run good" x="62.000%" y="105")"));
 }
 
 TEST_CASE("picture: times that no clock shows") {
@@ -74,7 +74,7 @@ TEST_CASE("picture: times that no clock shows") {
   odd.began = std::chrono::milliseconds(0);
   odd.entry.waited.reset();
   odd.ended = kPictureEnd + 1000h;
-  CHECK(contains(drawn({odd}), R"(x="2.000%" y="87" width="96.000%")"));
+  CHECK(contains(drawn({odd}), R"(x="2.000%" y="105" width="96.000%")"));
   CHECK(contains(as_html({}, {kPictureEnd - 1s, kPictureEnd}), "</html>"));
 }
 

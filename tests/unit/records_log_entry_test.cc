@@ -64,6 +64,14 @@ TEST_CASE("a line of the log says whether the run shared the lock") {
   CHECK(read_holder(to_json(reader))->shared);
 }
 
+TEST_CASE("a line of the log says whether nobody renews the lock") {
+  const lock::Log log{.event = lock::Log::Event::acquired, .attempt = 1};
+  Holder script = kWho;
+  CHECK_FALSE(read_log_entry(to_json(log_entry(log, script)))->who.unattended);
+  script.unattended = true;
+  CHECK(read_log_entry(to_json(log_entry(log, script)))->who.unattended);
+}
+
 TEST_CASE("a long command is cut, and what is no UTF-8 replaced") {
   Holder who = kWho;
   who.command = std::string(5000, 'x') + "\xff";

@@ -119,6 +119,7 @@ TEST_CASE("uri: refused, with the reason") {
       {"/run/redis.sock", "not a valid server URI; put unix:// before the path: unix:///PATH"},
       {"redis://a,redis://b", "separate several servers by blanks, not by commas"},
       {"redis://a:6379,redis://b:6379", "separate several servers by blanks, not by commas"},
+      {"redis://a;redis://b", "separate several servers by blanks, not by semicolons"},
       {"redis://a,", "separate several servers by blanks, not by commas"},
       {"redis:/db1", "not a valid server URI"},
       {"http://db1", "unknown scheme"},

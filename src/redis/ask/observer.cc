@@ -319,6 +319,8 @@ void Observer::ask_more(Node& node, lock::Instant now) {
     if (marks_ == Marks::asked) {
       ask_about(encode_command({"EVAL", scripts::done, "1", helper_key(key, "done")}),
                 [&about](const Value& reply) { about.done = read_done(reply); });
+      ask_about(encode_refusals(key),
+                [&about](const Value& reply) { about.refusals = read_refusals(reply); });
     }
   }
 }

@@ -59,9 +59,10 @@ struct Observation {
   lock::Seen seen = lock::Unreachable{};
   std::optional<lock::Done> done;  ///< the last run with --once, if we asked for it
   std::optional<Queue> queue;      ///< if it is known
+  std::vector<GivenUp> refusals;   ///< if we asked for the marks
 };
 
-/// Whether to read the marks of --once, too.
+/// Whether to read the marks of --once and the refusals, too.
 enum class Marks { asked, ignored };
 
 /// Looks at one server over one connection, but at a Cluster over a connection to each primary,

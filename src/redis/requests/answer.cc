@@ -220,6 +220,21 @@ std::optional<lock::Duration> read_wake_up(std::string_view text) {
   return std::chrono::milliseconds(std::min(*left, kMost) + 1);
 }
 
+std::vector<GivenUp> read_refusals(const Value& reply) {
+  std::vector<GivenUp> refusals;
+  const std::vector<Value>& part = reply.elements;
+  if (part.empty() || part[0].text != "refusals") return refusals;
+  for (std::size_t at = 1; at < part.size() && refusals.size() < 32; ++at) {
+    const std::vector<Value>& one = part[at].elements;
+    if (!fits(part[at], "siss") || one[1].integer < 1 || one[0].text.size() > 64) continue;
+    const auto ago = read_number(one[2]);
+    if (!ago || *ago > 366ULL * 24 * 3600 * 1000) continue;
+    refusals.push_back({one[0].text, static_cast<std::uint64_t>(one[1].integer),
+                        std::chrono::milliseconds(*ago), one[3].text});
+  }
+  return refusals;
+}
+
 std::optional<Queue> read_waiting(const Value& reply) {
   const std::vector<Value>& part = reply.elements;
   if (part.size() < 2 || part[0].text != "waiting" || part[1].type != Value::Type::integer) {

@@ -55,6 +55,17 @@ struct Queue {
   std::vector<Waiter> first;  ///< the first ones, in their order; at most 20
 };
 
+/// How often runs on one host gave up because another one had the lock. Untrusted.
+struct GivenUp {
+  std::string host;
+  std::uint64_t count;
+  std::chrono::milliseconds ago;  ///< the last time
+  std::string who;                ///< JSON as the host stored it
+};
+
+/// The answer to encode_refusals(); empty if the user may not read them.
+std::vector<GivenUp> read_refusals(const Value& reply);
+
 /// The answer to encode_waiting(), if the user may read the queue.
 std::optional<Queue> read_waiting(const Value& reply);
 

@@ -255,6 +255,15 @@ std::string encode_log(std::string_view lock_key, std::string_view event, std::s
                          std::to_string(most)});
 }
 
+std::string encode_refuse(std::string_view lock_key, std::string_view host, std::string_view data) {
+  return encode_command(
+      {"EVAL", scripts::refuse, "1", helper_key(lock_key, "fence"), host, data});
+}
+
+std::string encode_refusals(std::string_view lock_key) {
+  return encode_command({"EVAL", scripts::refusals, "1", helper_key(lock_key, "fence")});
+}
+
 Flight encode_revoke(const std::string& key, const std::string& token, const std::string& value) {
   const bool shared = lock::is_shared(token);
   Words keys{key};

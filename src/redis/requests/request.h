@@ -98,6 +98,13 @@ std::string encode_waiting(std::string_view lock_key);
 std::string encode_log(std::string_view lock_key, std::string_view event, std::string_view token,
                        std::string_view data, unsigned most);
 
+/// Remembers that a run on `host` gave up because another one had the lock. Its reply says nothing.
+/// `host`: 1 to 64 bytes without blanks. `data`: JSON.
+std::string encode_refuse(std::string_view lock_key, std::string_view host, std::string_view data);
+
+/// Asks for what encode_refuse() has left: see read_refusals().
+std::string encode_refusals(std::string_view lock_key);
+
 /// Revokes the lock `key` with this token, for `redlock release --force`: it gets `value`, unless
 /// it has changed since the user saw it. The holder receives a notice, also if the lock was revoked
 /// before.

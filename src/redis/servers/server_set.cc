@@ -184,6 +184,12 @@ void ServerSet::log(const lock::Log& line, std::string_view event, std::string_v
   }
 }
 
+void ServerSet::note_refusal(std::string_view host, std::string_view data, lock::Instant now) {
+  if (keys_.log_entries == 0) return;
+  const std::string command = encode_refuse(keys_.key, host, data);
+  for (Link& link : links_) link.note({command, 1}, now);
+}
+
 void ServerSet::interests(std::vector<os::Interest>& out) const {
   for (const Link& link : links_) link.interests(out);
   holder_notices_.interests(out);

@@ -77,6 +77,10 @@ class ServerSet {
   void log(const lock::Log& line, std::string_view event, std::string_view data,
            lock::Instant now);
 
+  /// Tells every server that is connected that a run on `host` gave up, unless nothing is logged. No
+  /// answer is reported. `host`, `data`: as for encode_refuse().
+  void note_refusal(std::string_view host, std::string_view data, lock::Instant now);
+
   void interests(std::vector<os::Interest>& out) const;
   /// When to call turn(); a past instant if replies are ready.
   [[nodiscard]] lock::Instant deadline() const;

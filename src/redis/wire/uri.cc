@@ -357,10 +357,12 @@ Endpoint parse_uri(std::string_view uri) {
   if (std::ranges::any_of(uri, [](char c) { return is_control_byte(c) || c == ' '; })) {
     text.refuse("spaces and control bytes are not allowed (a space is written %20)");
   }
-  // A comma separates nodes of one server, but never servers.
-  const std::size_t comma = uri.find(',');
-  if (comma != uri.npos && (comma + 1 == uri.size() || uri.find("://", comma) != uri.npos)) {
-    text.refuse("separate several servers by blanks, not by commas; -S takes one server");
+  // A comma separates nodes of one server. Only blanks separate servers.
+  for (const char mark : {',', ';'}) {
+    const std::size_t at = uri.find(mark);
+    if (at == uri.npos || (at + 1 != uri.size() && uri.find("://", at) == uri.npos)) continue;
+    text.refuse(std::string("separate several servers by blanks, not by ") +
+                (mark == ',' ? "commas" : "semicolons") + "; -S takes one server");
   }
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {

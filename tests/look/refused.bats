@@ -1,0 +1,102 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
+#
+# "Why did my job not run?": what the servers remember of runs that gave up because another one had the lock.
+
+load ../lib/common
+load ../lib/looking
+load ../lib/scripts
+
+setup() { servers 3; }
+teardown() { stop_all; }
+
+# held: somebody holds L.
+held() {
+  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/held"
+  wait_for "$SCRATCH/held"
+}
+# knows SERVER COUNT: it remembers that many refusals on this host.
+knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
+
+@test "refused: how often, when last and behind whom, in history --refused, status and JSON" {
+  local me before
+  me=$(id -un)@$(uname -n)
+  run --separate-stderr "$REDLOCK" history --refused L
+  assert_status 0
+  [[ -z $output && $stderr == 'redlock: no run that gave up is known' ]] || fail "$output" "$stderr"
+  # Over a Unix socket, a server that has not answered the last request may drop what comes after it.
+  local all=$REDLOCK_SERVERS
+  export REDLOCK_SERVERS=$A_URI
+  held
+  before=$(now_ms)
+  for _ in 1 2; do run -1 "$REDLOCK" run -n L -- true; done
+  run -7 "$REDLOCK" run -E 7 -w 0.2 L -- true
+  run -1 "$REDLOCK" acquire -n L
+  wait_until "$BOUND" knows A 4
+  run --separate-stderr "$REDLOCK" history --refused L
+  assert_status 0
+  silent
+  has "LAST" "$me" " 4 $me redlock acquire L"
+  run "$REDLOCK" status L
+  has " refused 1 host, the last one $(uname -n) " " ago, behind $me; all of them: redlock history --refused L"
+  run "$REDLOCK" status --json L
+  is 'l["refused"][0]["count"], l["refused"][0]["behind"], l["refused"][0]["host"]' "(4, '$me', '$(uname -n)')"
+  assert_between "$before" "$(json 'l["refused"][0]["last_ms"]')" "$(($(now_ms) + 1))"
+  run "$REDLOCK" history --json --refused
+  is '[(each["name"], len(each["refused"]), each["runs"]) for each in j["locks"]]' "[('L', 1, [])]"
+  # A server that has missed some, or all, changes nothing.
+  cli B hset "$FENCE" refused "$(uname -n)" "refused:$(uname -n)" "3 1 {}" >/dev/null
+  REDLOCK_SERVERS=$all run "$REDLOCK" history --json L
+  is 'l["refused"][0]["count"]' 4
+  # It outlives the lock.
+  kill "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  run "$REDLOCK" status L
+  has 'L: free' ' refused 1 host'
+  run "$REDLOCK" history --refused --since 3000-01-01 L
+  assert_status 64
+  run "$REDLOCK" history --refused --since 1ms L
+  refute_contains "$output" acquire
+}
+
+@test "refused: a run that got the lock, that lost it, or that logs nothing leaves no trace" {
+  run -0 "$REDLOCK" run L -- true
+  held
+  run -1 "$REDLOCK" run --log-entries 0 -n L -- true
+  run -69 "$REDLOCK" run -n --server-wait 0.2 -S redis://127.0.0.1:1 L -- true
+  local name
+  for name in A B C; do [[ $(cli "$name" hexists "$FENCE" refused) == 0 ]] || fail "$name: $(cli "$name" hgetall "$FENCE")"; done
+  for option in --at=02:30 --failed --last=1 --svg=- --html=- --until=1h; do
+    run --separate-stderr "$REDLOCK" history --refused "$option" L
+    assert_status 64
+    assert_one_line "$stderr"
+  done
+}
+
+@test "refused: 32 hosts at most, the latest first, and nothing that others write is believed or takes long" {
+  local host
+  answers 0 refuse 1 "$FENCE" h1 '{}' # nobody has ever had the lock
+  assert_no_key A "$FENCE"
+  cli A hset "$FENCE" value 7 >/dev/null
+  for host in $(seq 40) 5 39; do answers 1 refuse 1 "$FENCE" "h$host" '{"user":"u","command":"c","behind":"b"}'; done
+  [[ $(cli A hget "$FENCE" refused | wc -w) == 32 && $(cli A hlen "$FENCE") == 34 ]] || fail "$(cli A hgetall "$FENCE")"
+  export REDLOCK_SERVERS=$A_URI
+  run "$REDLOCK" history --json --refused L
+  is '[each["host"] for each in l["refused"]][:4]' "['h39', 'h5', 'h40', 'h38']"
+  is '[each["count"] for each in l["refused"]][:3]' '[2, 1, 1]'
+  # h5 had been forgotten, and began again at 1.
+  cli A hset "$FENCE" refused:h39 'x' refused:h5 "$(printf '1 %020d {}' 0)" refused:h40 '7 9 no JSON' >/dev/null
+  run "$REDLOCK" history --json --refused L
+  assert_status 0
+  cli A hset "$FENCE" refused "$(printf 'h%.0s ' {1..3000})" >/dev/null
+  run "$REDLOCK" history --json --refused L
+  assert_status 0
+  is 'l["refused"]' '[]'
+  cli A hset "$FENCE" refused "$(printf 'a%.0s ' {1..1900})" refused:a "$(printf '%01500d' 0)" >/dev/null
+  run "$REDLOCK" status L
+  assert_status 1
+  answers 1 refuse 1 "$FENCE" h1 '{}'
+  [[ $(cli A hget "$FENCE" refused | wc -w) == 32 ]] || fail "$(cli A hget "$FENCE" refused)"
+}

@@ -11,10 +11,13 @@ load ../lib/looking
 setup() { servers 3; }
 teardown() { stop_all; }
 
+TAKEN=0 # how many outputs
+
 # take WHAT ARG…: adds the output of `redlock ARG…` to the objects of that name.
 take() {
   run --separate-stderr "$REDLOCK" "${@:2}"
-  printf '%s\n' "$output" >"$SCRATCH/json.$1.$((++TAKEN))"
+  TAKEN=$((TAKEN + 1))
+  printf '%s\n' "$output" >"$SCRATCH/json.$1.$TAKEN"
 }
 
 @test "json: redlock-json(7) has every member of every object, and no other" {

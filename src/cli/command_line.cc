@@ -337,6 +337,8 @@ constexpr Habit kHabits[] = {
     {"refresh", "renew"}, {"ls", "list"},         {"ps", "list"},           {"show", "status"},
     {"info", "status"},   {"log", "history"},     {"doctor", "check"},      {"ping", "check"},
     {"test", "check"},    {"settings", "config"}, {"version", "--version"},
+    {"stop", kTakeAway},  {"pause", "hold"},      {"maintenance", "hold"},
+    {"metrics", "list --prometheus"},             {"refused", "history --refused"},
 };
 
 /// The command that the user probably meant, or nothing. A word of another program (lock, ls, exec)

@@ -37,6 +37,9 @@ constexpr FlagHabit kFlagHabits[] = {
     {"-N", "--slots", "--slots"},      {"--concurrency", "--slots", "--slots"},
     {"--limit", "--last", "--last"},   {"-n", "--last", "--last"},
     {"-N", "--last", "--last"},        {"--reason", "-m", "-m"},
+    {"--nowait", "-n", "-n"},          {"--no-wait", "-n", "-n"},
+    {"--fail-fast", "-n", "-n"},       {"--reader", "-s", "-s"},
+    {"--max-concurrent", "--slots", "--slots"},
     {"--force", "--once", "redlock release --force NAME"},
 };
 
@@ -59,9 +62,10 @@ std::string meant_flag(Command command, std::string_view flag) {
     }
   }
   const std::string meant = config::nearest(flag.substr(2), candidates);
-  const bool shortened = flag.size() - 2 < meant.size();
+  if (meant.empty()) return {};
+  const bool misspelt = flag.size() - 2 >= meant.size() && flag[2] == meant.front();
   const bool grave = std::ranges::find(kGraveFlags, meant) != std::end(kGraveFlags);
-  return meant.empty() || (grave && shortened) ? "" : "--" + meant;
+  return grave && !misspelt ? "" : "--" + meant;
 }
 
 /// Reads words from the left, like getopt(3) in its POSIX mode.

@@ -300,8 +300,8 @@ constexpr Row kTable[] = {
      kSandbox, turn<&Draft::sandbox_sentinel>},
 
     {"since", "--since", nullptr, "WHEN", kRuns,
-     "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
-     "2026-11-20T02:30",
+     "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, yesterday, "
+     "2026-11-20, 2026-11-20T02:30",
      "all", Type::text, kHistory, set_moment<&HistoryOptions::since, Tense::past>},
     {"history-until", "--until", nullptr, "WHEN", kRuns,
      "only runs that began before that time", "now", Type::text, kHistory,

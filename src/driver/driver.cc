@@ -144,10 +144,12 @@ void Driver::note_refusal(const lock::Report& report, const records::Holder& who
   try {
     const auto holder =
         contended->refusal ? records::read_holder(contended->refusal->holder) : std::nullopt;
-    servers_.note_refusal(records::as_field(who.host),
-                          records::to_json(records::Refused{
-                              who.user, who.command, holder ? diag::person(*holder) : ""}),
-                          now);
+    std::string behind = holder ? diag::person(*holder) : "";
+    const std::string work = holder ? diag::work_of(*holder) : "";
+    if (!work.empty()) behind += " (" + work + ")";
+    servers_.note_refusal(
+        records::as_field(who.host),
+        records::to_json(records::Refused{who.user, who.command, std::move(behind)}), now);
   } catch (const std::bad_alloc&) {  // as for a line of the log
     return;
   }

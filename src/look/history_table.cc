@@ -98,13 +98,19 @@ std::size_t half_cell(const Timeline& line, milliseconds time) {
   return static_cast<std::size_t>(std::min(line.span.place(time) * halves, halves - 1));
 }
 
-/// Cuts long names, so that the time and the outcome stay visible, and `kept` columns for the
-/// timeline.
+/// Cuts long names to a third of the screen, or to more if the time, the outcome and the holder
+/// leave room, and `kept` columns for the timeline; to less if the time and the outcome need it.
 void cut_names(std::vector<Line>& lines, const diag::Screen& screen, std::size_t kept) {
   constexpr std::size_t kLeastName = 8;
-  const std::size_t others = widest(lines, when) + widest(lines, outcome) + 2 * kGap + kept;
-  const std::size_t room = screen.width - std::min(screen.width, others);
-  const std::size_t most = std::clamp(room, kLeastName, std::max(screen.width / 2, kLeastName));
+  const auto room = [&](std::initializer_list<std::size_t> columns) {
+    std::size_t others = kept;
+    for (const std::size_t column : columns) others += widest(lines, column) + kGap;
+    return screen.width - std::min(screen.width, others);
+  };
+  const std::size_t third = std::max(screen.width / 3, kLeastName);
+  const std::size_t least = std::clamp(room({when, outcome}), kLeastName, third);
+  const std::size_t most = std::clamp(room({when, held, outcome, holder}), least,
+                                      std::max(screen.width / 2, least));
   cut_cells(lines, name, most, screen.charset);
 }
 
@@ -135,6 +141,11 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   if (several) cut_names(lines, screen, width >= kFullTime ? kept : 0);
   Widths widths = fit(lines, kLeftOut, kLeastCommand, width - std::min(width, kept));
   if (plain) return lay_out(lines, widths, screen);
+  // Who had the lock, and for how long, says more than the timeline.
+  if (widths[holder] == 0) {
+    const Widths without = fit(lines, kLeftOut, kLeastCommand, width);
+    if (without[holder] > 0) return lay_out(lines, without, screen);
+  }
   if (widths[command] > 0) {
     // Command and timeline share the rest of the line.
     const std::size_t others = sum(widths) - widths[command];
@@ -191,13 +202,13 @@ std::string as_table_of_refusals(const std::vector<HistoryView>& views,
                                  const diag::Screen& screen) {
   constexpr std::array<std::string_view, 6> kHeadings = {"LAST", "NAME",   "HOST",
                                                          "TIMES", "BEHIND", "COMMAND"};
-  constexpr std::array<std::size_t, 3> kFirstOut = {5, 3, 0};
+  constexpr std::array<std::size_t, 3> kFirstOut = {5, 3, 4};
   const milliseconds now = os::unix_now();
   std::vector<Line> lines(1, heading(kHeadings));
   for (const HistoryView& view : views) {
     for (const Refusals& each : view.refusals) {
       const records::Holder who{.host = each.host, .user = each.who.user};
-      const std::string behind = diag::printable(each.who.behind, 130);
+      const std::string behind = diag::printable(each.who.behind, 200);
       lines.push_back({{time_of(now - each.ago, screen.width)},
                        {diag::bare_name(view.name)},
                        {diag::person(who)},

@@ -216,9 +216,10 @@ void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
 /// Who gave up, and where to see more.
 std::string describe_refusals(const Observed& lock) {
   const Refusals& last = lock.refusals.front();
-  const std::string behind = diag::printable(last.who.behind, 130);
-  return fmt::format("{}, the last one {} {} ago{}; all of them: {}",
-                     diag::counted(lock.refusals.size(), "host"), diag::printable(last.host, 64),
+  const std::string behind = diag::printable(last.who.behind, 200);
+  const std::size_t others = lock.refusals.size() - 1;
+  return fmt::format("{}{}, {} ago{}; see {}", diag::printable(last.host, 64),
+                     others > 0 ? " and " + diag::counted(others, "other host") : "",
                      diag::for_people(last.ago), behind.empty() ? "" : ", behind " + behind,
                      records::shell_like({"redlock", "history", "--refused", lock.id.name}));
 }
@@ -278,6 +279,12 @@ Frame look(const cli::Status& request, const diag::Screen& screen) {
     frame.complaints = query.complaints();
   }
   std::ranges::move(undecided_lines(locks), std::back_inserter(frame.complaints));
+  for (const Observed& lock : locks) {
+    if (lock.judgement.state != State::free || !cli::is_pattern(lock.id.name)) continue;
+    frame.complaints.push_back(fmt::format("{} looks like a pattern, and status takes names: {}",
+                                           diag::lock_name(lock.id.name),
+                                           records::shell_like({"redlock", "list", lock.id.name})));
+  }
   if (request.json) {
     frame.text = to_json(locks, settings, query.troubles(), frame.status);
     return frame;

@@ -73,7 +73,7 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
   [[ $(rows) == $'02:30:00 x[1] exit 0\n02:31:00 x1 exit 0' ]] || fail "$output"
 }
 
-@test "history: with long names the outcome stays on the screen, and so does the timeline if there is room" {
+@test "history: with long names the outcome stays on the screen, then the holder, and the timeline if there is room" {
   local width
   ran "$(printf 'n%.0s' {1..70})" 0 60 0
   ran short 1 60 3
@@ -82,7 +82,8 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
     (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
     has 'n… ' 'exit 3'
     refute_contains "${output%%$'\n'*}" …
-    ((width == 40)) || grep -q '[█▌▐]' <<<"$output" || fail "$output"
+    ((width < 80)) || has 'exit 3 cron@web1'
+    ((width == 40 || width == 80)) || grep -q '[█▌▐]' <<<"$output" || fail "$output"
   done
 }
 

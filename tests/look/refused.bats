@@ -38,11 +38,11 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   run --separate-stderr "$REDLOCK" history --refused L
   assert_status 0
   silent
-  has "LAST" "$me" " 4 $me redlock acquire L"
+  has "LAST" " $me 4 $me (sh -c " " redlock acquire L"
   run "$REDLOCK" status L
-  has " refused 1 host, the last one $(uname -n) " " ago, behind $me; all of them: redlock history --refused L"
+  has " refused $(uname -n), " " ago, behind $me (sh -c " "; see redlock history --refused L"
   run "$REDLOCK" status --json L
-  is 'l["refused"][0]["count"], l["refused"][0]["behind"], l["refused"][0]["host"]' "(4, '$me', '$(uname -n)')"
+  is 'l["refused"][0]["count"], l["refused"][0]["behind"].split(" ")[0], l["refused"][0]["host"]' "(4, '$me', '$(uname -n)')"
   assert_between "$before" "$(json 'l["refused"][0]["last_ms"]')" "$(($(now_ms) + 1))"
   run "$REDLOCK" history --json --refused
   is '[(each["name"], len(each["refused"]), each["runs"]) for each in j["locks"]]' "[('L', 1, [])]"
@@ -54,11 +54,20 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   kill "$BACKGROUND_PID"
   await "$BACKGROUND_PID"
   run "$REDLOCK" status L
-  has 'L: free' ' refused 1 host'
+  has 'L: free' " refused $(uname -n), "
   run "$REDLOCK" history --refused --since 3000-01-01 L
   assert_status 64
   run "$REDLOCK" history --refused --since 1ms L
   refute_contains "$output" acquire
+}
+
+@test "refused: behind a maintenance hold, with its reason" {
+  export REDLOCK_SERVERS=$A_URI
+  run -0 "$REDLOCK" hold --for 1h -m 'new disk' L
+  run -1 "$REDLOCK" run -n L -- true
+  wait_until "$BOUND" knows A 1
+  run "$REDLOCK" history --refused L
+  has "$(id -un)@$(uname -n) (maintenance (new disk)) true"
 }
 
 @test "refused: a run that got the lock, that lost it, or that logs nothing leaves no trace" {

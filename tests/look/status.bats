@@ -44,6 +44,13 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   silent
 }
 
+@test "status: a pattern is no name" {
+  status 'nig*'
+  assert_status 1
+  [[ $stderr == "redlock: lock \"nig*\" looks like a pattern, and status takes names: redlock list 'nig*'" ]] ||
+    fail "$stderr"
+}
+
 @test "status: a lock that is held: who, since when, with what; and nothing changes by looking" {
   hold work
   status work

@@ -77,7 +77,8 @@ refuses() {
   refuses 64 'did you mean redlock release --force NAME?' run --force L -- true
   refuses 64 'did you mean -m?' run --reason x L -- true
   refuses 64 'did you mean --last?' history -n 3
-  for flag in --max-run --onc --maxruntim; do
+  for flag in --nowait --no-wait --fail-fast; do refuses 64 "$flag', did you mean -n?" run $flag L -- true; done
+  for flag in --max-run --onc --maxruntim --fence; do
     refuses 64 'unknown option' run $flag 3 L -- true
     [[ $stderr != *'did you mean'* ]] || fail "$stderr"
   done
@@ -88,6 +89,9 @@ refuses() {
   refuses 64 'did you mean: redlock run NAME -- COMMAND' lock L
   refuses 64 'redlock release --force NAME' unlock L
   refuses 64 'did you mean: redlock list' ls
+  refuses 64 'redlock release --force NAME' stop L
+  refuses 64 'did you mean: redlock hold' pause L
+  refuses 64 'did you mean: redlock list --prometheus' metrics
   refuses 64 'did you mean: redlock run' exec L true
   refuses 64 'did you mean: redlock --version' version
   refuses 64 'put redis:// before the host' run -S db1 L -- true

@@ -36,6 +36,8 @@ lock::Instant Driver::now() const {
 void Driver::run() {
   step(lock::Tick{}, now());
   while (!over()) turn();
+  // Only now: a request after it, such as a release, might get lost (ServerSet::note_refusal).
+  if (refusal_) servers_.note_refusal(refusal_->host, refusal_->data, now());
 }
 
 void Driver::turn() {
@@ -114,7 +116,7 @@ void Driver::take_messages(lock::Instant now) {
 
 void Driver::perform(const lock::Effect& effect, lock::Instant now) {
   const auto* report = std::get_if<lock::Report>(&effect);
-  if (report != nullptr && voices_.who != nullptr) note_refusal(*report, *voices_.who, now);
+  if (report != nullptr && voices_.who != nullptr) note_refusal(*report, *voices_.who);
   if (host_.perform(effect, now)) return;
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     servers_.ask(*ask, now);
@@ -137,8 +139,7 @@ void Driver::log(const lock::Log& line, lock::Instant now) {
   }
 }
 
-void Driver::note_refusal(const lock::Report& report, const records::Holder& who,
-                          lock::Instant now) {
+void Driver::note_refusal(const lock::Report& report, const records::Holder& who) {
   const auto* contended = std::get_if<lock::report::Contended>(&report);
   if (contended == nullptr || contended->when != lock::report::Contended::When::gives_up) return;
   try {
@@ -147,9 +148,8 @@ void Driver::note_refusal(const lock::Report& report, const records::Holder& who
     std::string behind = holder ? diag::person(*holder) : "";
     const std::string work = holder ? diag::work_of(*holder) : "";
     if (!work.empty()) behind += " (" + work + ")";
-    servers_.note_refusal(
-        records::as_field(who.host),
-        records::to_json(records::Refused{who.user, who.command, std::move(behind)}), now);
+    refusal_ = {records::as_field(who.host),
+                records::to_json(records::Refused{who.user, who.command, std::move(behind)})};
   } catch (const std::bad_alloc&) {  // as for a line of the log
     return;
   }

@@ -15,6 +15,7 @@
 #include <exception>
 #include <functional>
 #include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,9 +101,9 @@ class Driver final : private lock::Performer {
   /// Sends requests and reads replies until `done` or the limit. Only the host gets the replies.
   void finish_requests(const std::function<bool()>& done, lock::Instant limit);
 
-  /// If `who` gives up because another run has the lock, tells that to the servers, for `redlock
-  /// history --refused`.
-  void note_refusal(const lock::Report& report, const records::Holder& who, lock::Instant now);
+  /// If `who` gives up because another run has the lock, run() tells that to the servers at its end,
+  /// for `redlock history --refused`.
+  void note_refusal(const lock::Report& report, const records::Holder& who);
 
   /// The clock jumps ahead by `length`, in addition to earlier jumps.
   void jump(lock::Duration length) { ahead_ += length; }
@@ -124,6 +125,11 @@ class Driver final : private lock::Performer {
   void log(const lock::Log& line, lock::Instant now);
   [[nodiscard]] bool over() const { return stopped_ || drive_.machine().finished(); }
 
+  struct GivenUp {
+    std::string host;
+    std::string data;
+  };
+
   lock::Drive drive_;
   Host& host_;
   redis::ServerSet& servers_;
@@ -132,6 +138,7 @@ class Driver final : private lock::Performer {
   os::Loop loop_;
   std::vector<os::Interest> interests_;
   std::vector<redis::Notice> notices_;  ///< of this turn
+  std::optional<GivenUp> refusal_;
   lock::Duration ahead_{};
   bool stopped_ = false;
 };

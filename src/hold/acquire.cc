@@ -140,10 +140,10 @@ class Acquirer : private driver::Host {
   }
 
  private:
-  bool perform(const lock::Effect& effect, lock::Instant now) override {
+  bool perform(const lock::Effect& effect, lock::Instant) override {
     if (const auto* report = std::get_if<lock::Report>(&effect)) {
       reporter_.say(*report);
-      driver_.note_refusal(*report, grant_.who, now);
+      driver_.note_refusal(*report, grant_.who);
       if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
         won_ = {.event = lock::Log::Event::acquired,
                 .attempt = won->attempt,

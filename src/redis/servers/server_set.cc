@@ -187,7 +187,9 @@ void ServerSet::log(const lock::Log& line, std::string_view event, std::string_v
 void ServerSet::note_refusal(std::string_view host, std::string_view data, lock::Instant now) {
   if (keys_.log_entries == 0) return;
   const std::string command = encode_refuse(keys_.key, host, data);
-  for (Link& link : links_) link.note({command, 1}, now);
+  for (Link& link : links_) {
+    if (link.requests().empty()) link.note({command, 1}, now);
+  }
 }
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {

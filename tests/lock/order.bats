@@ -371,7 +371,7 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
 
 @test "order: after a turn that was missed, the next ones are called together, and those that do not ask lose their places" {
   servers 1
-  plant A 6 1000 15000 '{}'
+  plant A 6 1000 19000 '{}'
   ears 4
   answers 'turn planted1'
   wait_until "$BOUND" have_heard free planted1
@@ -403,7 +403,7 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
 @test "order: who may not remove the dead gives the turn to the next one alive all the same" {
   needs_users
   servers 1
-  plant A 12 1000 15000 '{}'
+  plant A 12 1000 19000 '{}'
   cli A acl setuser keeps on '>x' '~*' '&*' +@all -zrem >/dev/null
   local number
   for number in {1..9}; do cli A zadd "$ALIVE" 1 "planted$number" >/dev/null; done
@@ -415,7 +415,7 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
 
 @test "order: after one missed turn 32 are called together, after those up to 128, and one by a release" {
   servers 1
-  plant A 170 1000 15000 '{}'
+  plant A 170 1000 19000 '{}'
   ears 170
   miss planted1
   [[ $(cli A eval "$(script_of hand_on)" 1 L 'redlock:{L}:' '' | paste -sd ' ') == 'free planted2' ]]

@@ -131,8 +131,8 @@ print(sum(e.tag == "tr" for e in tree.fromstring(sys.stdin.read()).iter()))') ==
   # What is no regular file, as /dev/null, is written to, and not replaced.
   mkfifo "$SCRATCH/pipe"
   background cat "$SCRATCH/pipe"
-  history --svg "$SCRATCH/pipe"
-  assert_status 0
+  into_pipe() { history --svg "$SCRATCH/pipe" && [[ $status == 0 ]]; } # cat may still be about to open it
+  wait_until "$BOUND" into_pipe
   [[ -p $SCRATCH/pipe ]]
   await "$BACKGROUND_PID"
   assert_contains "$output" '</svg>'

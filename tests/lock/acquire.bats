@@ -286,7 +286,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   wait_until "$BOUND" same_holder
 }
 
-@test "renew: a lock that is not held with this token: 80, and who has it" {
+@test "renew: a token that does not hold the lock: 80, with the name of the holder" {
   servers 3
   acquire L
   renew L "$OTHER"

@@ -170,6 +170,13 @@ const Refused* Attempt::main_refusal() const {
     }
   }
   if (main == nullptr) return main;
+  // A server may have missed the holder's renewals: the longest time to live counts.
+  for (const Vote& vote : votes_) {
+    if (vote.state != VoteState::refused || vote.refusal.blocker != main->blocker) continue;
+    if (main->ttl_left && (!vote.refusal.ttl_left || *vote.refusal.ttl_left > *main->ttl_left)) {
+      main = &vote.refusal;
+    }
+  }
   // A revocation may not have reached every server.
   for (const Vote& vote : votes_) {
     if (vote.state != VoteState::refused || vote.refusal.turn) continue;

@@ -219,7 +219,7 @@ Pass ProcessTree::signal(int number, int then, pid_t except_group) {
   except_group_ = except_group;
   done_.clear();
   if (number == SIGKILL) killed_before_ = std::exchange(killed_, {});
-  if (signal_leader(pass) && leader_passes_on_ && number != SIGKILL) return pass;
+  if (signal_leader(pass) && leader_passes_on_ && number != SIGKILL && number != 0) return pass;
   const ProcessTable::Loan loan(table_);
   find(&pass);
   signal_found(pass);

@@ -64,14 +64,20 @@ void Worker::leave(Exit result) {
   ::_exit(result.status);
 }
 
+namespace {
+
+/// If the kernel lacks this call or denies it, redlock works without a pidfd.
+os::Fd pidfd_of_ourselves() {
+  os::Fd pidfd = os::open_pidfd(::getpid());
+  if (!pidfd && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) os::fail("pidfd_open");
+  return pidfd;
+}
+
+}  // namespace
+
 Reserve::Reserve()
     : messages(os::make_pipe(O_NONBLOCK)),
-      supervisor(os::open_pidfd(::getpid())),
-      proc(os::ProcessTable::open_proc()) {
-  // If the kernel lacks this call or denies it, redlock works without a pidfd.
-  if (!supervisor && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
-    os::fail("pidfd_open");
-  }
-}
+      supervisor(pidfd_of_ourselves()),
+      proc(os::ProcessTable::open_proc()) {}
 
 }  // namespace redlock::run

@@ -212,6 +212,20 @@ TEST_CASE("a subscription that was refused is not asked for again, and one that 
   CHECK_FALSE(server.is_called());
 }
 
+TEST_CASE("a subscription that is confirmed late is confirmed all the same, and once") {
+  PlayedServer server;
+  redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");
+  const std::string confirmed = "*3\r\n$9\r\nsubscribe\r\n$7\r\nchannel\r\n:1\r\n";
+  open.subscribe(kStart);
+  CHECK(contains(server.read(), "SUBSCRIBE"));
+  CHECK(open.turn(kStart + 500ms).empty());  // the time-out
+  CHECK_FALSE(open.begins());
+  server.write(confirmed);
+  CHECK(open.turn(kStart + 600ms) == std::vector<std::string>{""});
+  server.write(confirmed + "*3\r\n$7\r\nmessage\r\n$7\r\nchannel\r\n$2\r\nhi\r\n");
+  CHECK(open.turn(kStart + 700ms) == std::vector<std::string>{"hi"});
+}
+
 TEST_CASE("a server whose backlog is full is tried again") {
   PlayedServer server(0);
   std::vector<os::Fd> others;

@@ -129,7 +129,7 @@ void Dialer::try_next(lock::Instant now, int error) {
   while (next_ < addresses_.size()) {
     const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);
     error = try_address(addresses_[next_]);
-    if (error == EAGAIN) {
+    if (error == EAGAIN && addresses_[next_].storage.ss_family == AF_UNIX) {
       wake_ = now + kBacklogRetry;
       return;
     }

@@ -29,6 +29,7 @@ Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts
 void Subscriber::subscribe(lock::Instant now) {
   if (!link_ || link_->busy()) return;
   unanswered_ = commands_;
+  confirmed_ = false;
   std::string wire;
   for (const std::string_view command : commands_) wire += encode_command({command, channel_});
   link_->ask({}, {std::move(wire), Flight::kEndless}, now);
@@ -100,7 +101,9 @@ std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
   if (part.size() == 3 && part[1].text == channel_) {
     const std::string& kind = part[0].text;
     if (kind == "subscribe" || kind == "ssubscribe") {
-      return unanswered_.empty() ? std::nullopt : take_answer(false);
+      if (!unanswered_.empty()) return take_answer(false);
+      // It may be late: its time-out was reported, and the connection goes on.
+      return std::exchange(confirmed_, true) ? std::nullopt : std::optional(std::string());
     }
     if (kind == "message" || kind == "smessage") return part[2].text.substr(0, kMostMessage);
   }
@@ -115,6 +118,7 @@ std::optional<std::string> Subscriber::take_answer(bool refused) {
   unanswered_.pop_front();
   if (commands_.empty()) link_.reset();
   if (commands_.empty() || !unanswered_.empty()) return std::nullopt;
+  confirmed_ = true;
   return std::string();
 }
 

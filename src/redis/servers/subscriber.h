@@ -62,6 +62,7 @@ class Subscriber {
   std::string channel_;
   std::deque<std::string_view> commands_;    ///< none of them was refused yet
   std::deque<std::string_view> unanswered_;  ///< of these, over this connection
+  bool confirmed_ = false;                   ///< over this connection, and so said
   std::optional<lock::Instant> followed_;    ///< when we last followed the slot to its new node
   std::optional<Link> link_;                 ///< none once the server has refused
 };

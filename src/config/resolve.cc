@@ -231,19 +231,26 @@ constexpr std::string_view kExported[] = {"REDLOCK_FENCE", "REDLOCK_FENCES", "RE
                                           "REDLOCK_NAME",  "REDLOCK_SLOT",   "REDLOCK_STAGE",
                                           kPipesVariable,  "REDLOCK_TOKEN"};
 
-/// A variable that redlock does not know may be mistyped.
+/// A variable that redlock does not know may be mistyped. Kubernetes sets variables for a service
+/// named "redlock-…", which nobody has typed.
 void warn_of_unknown_variables(Settings& settings) {
-  std::vector<std::string> known(std::begin(kExported), std::end(kExported));
+  constexpr std::string_view kPrefix = "REDLOCK_";
+  std::vector<std::string> settable;
   for (const Row& row : table()) {
-    if (row.environment != nullptr) known.emplace_back(row.environment);
+    const std::string_view variable = row.environment == nullptr ? "" : row.environment;
+    if (variable.starts_with(kPrefix)) settable.emplace_back(variable.substr(kPrefix.size()));
   }
   for (const char* const* entry = environ; *entry != nullptr; ++entry) {
     const std::string_view whole(*entry);
     const std::string_view name = whole.substr(0, whole.find('='));
-    if (!name.starts_with("REDLOCK_") || std::ranges::count(known, name) > 0) continue;
-    const std::string near = nearest(name, known);
-    settings.warnings.push_back("unknown variable " + quote(name) +
-                                (near.empty() ? "" : ", did you mean " + near + "?"));
+    if (!name.starts_with(kPrefix) || std::ranges::count(kExported, name) > 0) continue;
+    const std::string_view rest = name.substr(kPrefix.size());
+    if (std::ranges::count(settable, rest) > 0) continue;
+    if (rest.find("_PORT") != rest.npos || rest.find("_SERVICE_") != rest.npos) continue;
+    const std::string near = nearest(rest, settable);
+    settings.warnings.push_back(
+        "unknown variable " + quote(name) +
+        (near.empty() ? "" : ", did you mean " + std::string(kPrefix) + near + "?"));
   }
 }
 

@@ -315,11 +315,11 @@ constexpr Row kTable[] = {
      "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
      Type::toggle, kHistory, turn<&HistoryOptions::failed>},
     {"refused", "--refused", nullptr, "", kRuns,
-     "instead, the hosts whose runs gave up because the lock was held: how often, when last, behind "
+     "instead, the hosts whose runs gave up because the lock was held: how often, when last, by "
      "whom",
      "", Type::toggle, kHistory, turn<&HistoryOptions::refused>},
     {"svg", "--svg", nullptr, "FILE", kOther,
-     "write a picture of the last 24 hours, or since --since; -: to standard output", "",
+     "write a picture of the 24 hours before --until, or since --since; -: to standard output", "",
      Type::text, kHistory, set<&HistoryOptions::svg, to_file>},
     {"html", "--html", nullptr, "FILE", kOther, "the same as a page, with a table of the runs", "",
      Type::text, kHistory, set<&HistoryOptions::html, to_file>},
@@ -354,7 +354,7 @@ constexpr Row kTable[] = {
        draft.settings.metrics_file = value == "/dev/null" ? "" : to_optional_file(value);
      }},
     {"watch", "--watch", nullptr, "", kOther,
-     "show the same again and again, on a terminal, until Ctrl-C", "", Type::toggle,
+     "show the same again and again, on a terminal, until q or Ctrl-C", "", Type::toggle,
      kStatus | kList, turn<&Draft::watch>},
     {key::interval, "--interval", nullptr, "TIME", kOther, "with --watch: how often", "2s",
      Type::duration, kStatus | kList, set_time<&Draft::interval, kInterval>},

@@ -64,15 +64,22 @@ bool confirmed(std::string_view question) {
   return word == "y\n" || word == "Y\n" || word == "yes\n" || word == "Yes\n" || word == "YES\n";
 }
 
-/// `pattern`: a name that no lock has, and that looks like a pattern.
-[[noreturn]] void refuse_pattern(const std::string& pattern, look::Query& query) {
-  std::vector<std::string> names = query.names(look::Query::Which::held, pattern);
+/// Throws if `pattern`, a name that no lock has, looks like a pattern, and matches other locks.
+void refuse_pattern(const std::string& pattern, const config::Settings& settings) {
+  constexpr std::size_t kMost = 10;
+  if (!cli::is_pattern(pattern)) return;
+  std::vector<std::string> names =
+      look::Query(settings).names(look::Query::Which::held, pattern);
+  if (names.empty()) return;
+  const std::size_t more = names.size() - std::min(names.size(), kMost);
+  names.resize(names.size() - more);
   std::ranges::transform(names, names.begin(), config::quote);
-  throw Error(ExitStatus::usage,
-              fmt::format("release takes the exact name of one lock, and {} looks like a pattern; {}",
-                          config::quote(pattern),
-                          names.empty() ? "it matches no lock that is held"
-                                        : fmt::format("it matches {}", fmt::join(names, ", "))));
+  throw Error(
+      ExitStatus::usage,
+      fmt::format("release takes the exact name of one lock, and {} looks like a pattern; it "
+                  "matches {}{}",
+                  config::quote(pattern), fmt::join(names, ", "),
+                  more > 0 ? fmt::format(" and {} more", more) : ""));
 }
 
 class Forcing {
@@ -99,7 +106,7 @@ class Forcing {
     const State state = lock_.judgement.state;
     const bool left_over = state == State::free && !look::left_overs(lock_).empty();
     if (state == State::free && !left_over) {
-      if (cli::is_pattern(request_.name)) refuse_pattern(request_.name, query);
+      refuse_pattern(request_.name, settings_);
       say(" is free, there is nothing to release");
       return ExitStatus::ok;
     }

@@ -48,11 +48,12 @@ refused() {
 }
 
 @test "an unknown variable REDLOCK_… is a warning, with the name that was meant" {
-  export REDLOCK_SERVER_TIMOUT=1s REDLOCK_XYZZY=s3cret REDLOCK_HELD='' REDLOCK_FENCE=1
+  export REDLOCK_SERVER_TIMOUT=1s REDLOCK_URL=s3cret REDLOCK_HELD='' REDLOCK_FENCE=1
+  export REDLOCK_REDIS_SERVICE_HOST=10.0.0.1 REDLOCK_REDIS_PORT_6379_TCP=tcp://10.0.0.1:6379 # by Kubernetes
   run --separate-stderr "$REDLOCK" config
   assert_status 0
   [[ $(sort <<<"$stderr") == "redlock: warning: unknown variable 'REDLOCK_SERVER_TIMOUT', did you mean REDLOCK_SERVER_TIMEOUT?
-redlock: warning: unknown variable 'REDLOCK_XYZZY'" ]] || fail "$stderr"
+redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
 }
 
 @test "config: the default file may be missing, and config says so" {

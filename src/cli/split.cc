@@ -26,7 +26,7 @@ using config::quote;
 using config::Row;
 using config::Type;
 
-/// What users of other programs write, by the commands that take `meant`.
+/// What users of other programs write, by the commands that take `option`.
 struct FlagHabit {
   std::string_view flag;
   std::string_view option;  ///< which these commands take

@@ -40,7 +40,7 @@ struct Overdue {
   std::chrono::milliseconds period;  ///< between two renewals
 };
 
-/// When the holder of a lock has renewed it, by the time to live that its key has left. None if
+/// How long ago the holder of a lock renewed it, by the time to live that its key has left. None if
 /// that is not known, or if no process renews the lock.
 std::optional<std::chrono::milliseconds> renewed_ago(
     const records::Holder& holder, std::optional<std::chrono::milliseconds> left);

@@ -211,6 +211,9 @@ std::optional<std::string> fit(const Composer& composer, std::size_t width, Char
   return std::nullopt;
 }
 
+/// On a narrower screen, a part of the lock's name says more than parts of two names.
+constexpr std::size_t kLeastWidth = 24;
+
 /// A long name must not push out the holder: then it gets a third of the line.
 std::string fit_name(const Composer& composer, std::size_t width, Charset charset) {
   if (auto line = fit(composer, width, charset)) return *line;
@@ -219,7 +222,7 @@ std::string fit_name(const Composer& composer, std::size_t width, Charset charse
   if (auto line = fit(shorter, width, charset)) return *line;
   // The time shows that something still goes on, so it stays.
   const std::string tail = composer.tail(kDetails.back());
-  const std::string head = composer.head(kDetails.back(), {});
+  const std::string head = (width < kLeastWidth ? composer : shorter).head(kDetails.back(), {});
   const std::size_t reserved = columns(tail);
   if (reserved + kLeastCommand > width) return cut(head + tail, width, charset);
   return cut(head, width - reserved, charset) + tail;

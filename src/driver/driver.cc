@@ -145,11 +145,11 @@ void Driver::note_refusal(const lock::Report& report, const records::Holder& who
   try {
     const auto holder =
         contended->refusal ? records::read_holder(contended->refusal->holder) : std::nullopt;
-    std::string behind = holder ? diag::person(*holder) : "";
+    std::string held_by = holder ? diag::person(*holder) : "";
     const std::string work = holder ? diag::work_of(*holder) : "";
-    if (!work.empty()) behind += " (" + work + ")";
+    if (!work.empty()) held_by += " (" + work + ")";
     refusal_ = {records::as_field(who.host),
-                records::to_json(records::Refused{who.user, who.command, std::move(behind)})};
+                records::to_json(records::Refused{who.user, who.command, std::move(held_by)})};
   } catch (const std::bad_alloc&) {  // as for a line of the log
     return;
   }

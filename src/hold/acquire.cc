@@ -309,8 +309,7 @@ class Acquirer : private driver::Host {
                                          {"fence", order.fence},
                                          {"valid_for_s", look::in_seconds(valid_for)}};
     if (grant_.who.maintenance) {
-      const look::Members until = look::time_members("until", "until_ms", expiry());
-      members.insert(members.end(), until.begin(), until.end());
+      look::append(members, look::time_members("until", "until_ms", expiry()));
     } else {
       members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
     }

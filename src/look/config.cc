@@ -114,7 +114,7 @@ std::string as_table(const std::vector<SettingLine>& lines) {
   for (const SettingLine& line : lines) {
     std::string name = line.name;
     const std::string from =
-        fmt::format("{}{}", line.where.empty() ? line.origin : std::string_view(line.where), line.note);
+        (line.where.empty() ? std::string(line.origin) : line.where) + std::string(line.note);
     const std::vector<std::string> none = {"-"};
     for (const std::string& value : line.values.empty() ? none : line.values) {
       rows.push_back({{std::exchange(name, {})}, {value}, {from}});

@@ -55,7 +55,7 @@ bool is_sentinel(const Inspection& inspection) {
   return mode_of(inspection) == "sentinel";
 }
 
-/// A slave, or an active-replica of KeyDB, which takes writes as well (see vouch.lua).
+/// A slave, or an active-replica of KeyDB, which takes writes as well (see replica.lua).
 bool is_replica(const Inspection& inspection) {
   const std::string role = inspection.field("role");
   return !role.empty() && role != "master";

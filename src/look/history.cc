@@ -182,7 +182,7 @@ std::string as_text(const std::vector<HistoryView>& views, const cli::History& r
 }
 
 Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Exit exit) {
-  const milliseconds end = std::min(request.until.value_or(os::unix_now()), os::unix_now());
+  const milliseconds end = request.until.value_or(os::unix_now());
   const Span span{std::min(*request.since, end - std::chrono::seconds(1)), end};
   if (!request.svg.empty()) exit = driver::print_to(request.svg, as_svg(views, span), exit);
   if (!request.html.empty()) exit = driver::print_to(request.html, as_html(views, span), exit);
@@ -223,7 +223,7 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
 
 namespace {
 
-/// Of a run, as if it was no maintenance hold.
+/// Of a run, ignoring that it may be a maintenance hold.
 Meaning meaning_of_run(const PastRun& run) {
   using diag::Tint;
   switch (run.ending) {

@@ -201,20 +201,20 @@ std::string Timeline::mark(milliseconds at, char character) const {
 std::string as_table_of_refusals(const std::vector<HistoryView>& views,
                                  const diag::Screen& screen) {
   constexpr std::array<std::string_view, 6> kHeadings = {"LAST", "NAME",   "HOST",
-                                                         "TIMES", "BEHIND", "COMMAND"};
+                                                         "TIMES", "HELD BY", "COMMAND"};
   constexpr std::array<std::size_t, 3> kFirstOut = {5, 3, 4};
   const milliseconds now = os::unix_now();
   std::vector<Line> lines(1, heading(kHeadings));
   for (const HistoryView& view : views) {
     for (const Refusals& each : view.refusals) {
       const records::Holder who{.host = each.host, .user = each.who.user};
-      const std::string behind = diag::printable(each.who.behind, 200);
+      const std::string held_by = diag::printable(each.who.held_by, records::kMostCommandBytes);
       lines.push_back({{time_of(now - each.ago, screen.width)},
                        {diag::bare_name(view.name)},
                        {diag::person(who)},
                        {std::to_string(each.count)},
-                       {behind.empty() ? "-" : behind},
-                       {diag::printable(each.who.command, 203)}});
+                       {held_by.empty() ? "-" : held_by},
+                       {diag::printable(each.who.command, records::kMostCommandBytes)}});
     }
   }
   if (lines.size() == 1) return {};

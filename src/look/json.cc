@@ -45,10 +45,6 @@ std::optional<milliseconds> unless_zero(milliseconds time) {
   return time == milliseconds(0) ? std::nullopt : std::optional(time);
 }
 
-void append(Members& members, const Members& more) {
-  members.insert(members.end(), more.begin(), more.end());
-}
-
 Members person(const records::Holder& who) {
   return {{"host", who.host},
           {"user", who.user},
@@ -236,7 +232,7 @@ Json refusals_json(const std::vector<Refusals>& refusals) {
                     {"command", text_or_null(each.who.command)},
                     {"count", each.count}};
     append(members, time_members("last", "last_ms", os::unix_now() - each.ago));
-    members.emplace_back("behind", text_or_null(each.who.behind));
+    members.emplace_back("held_by", text_or_null(each.who.held_by));
     return Json::object(members);
   });
 }

@@ -97,8 +97,9 @@ std::string as_table(const std::vector<Observed>& locks, const diag::Screen& scr
   std::vector<Line> short_names = lines;
   cut_cells(short_names, kName, screen.width / 3, screen.charset);
   std::vector<std::size_t> left_out(kLeftOutOfList.begin(), kLeftOutOfList.end());
-  const bool all_held = std::ranges::all_of(
-      locks, [](const Observed& lock) { return lock.judgement.state == State::held && !overdue(lock); });
+  const bool all_held = std::ranges::all_of(locks, [](const Observed& lock) {
+    return lock.judgement.state == State::held && !overdue(lock);
+  });
   if (!all_held) std::erase(left_out, kState);
   Widths widths = fit(short_names, left_out, kLeastCommand, screen.width);
   const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
@@ -109,7 +110,9 @@ std::string as_table(const std::vector<Observed>& locks, const diag::Screen& scr
   for (std::size_t column = 0; column < widths.size(); ++column) {
     if (widths[column] > 0) kept[column] = std::max(widths[column], before[column]);
   }
-  before = sum(kept) <= screen.width ? kept : widths;
+  Widths least = kept;
+  least.back() = std::min(least.back(), kLeastCommand);
+  before = sum(least) <= screen.width ? kept : widths;
   return lay_out(lines, before, screen);
 }
 
@@ -127,12 +130,10 @@ Frame look(const cli::List& request, const diag::Screen& screen, Widths& columns
   Frame frame{.status = blind ? ExitStatus::unavailable : ExitStatus::ok};
   if (!settings.quiet || blind) frame.complaints = query.complaints();
   if (blind) {
-    const auto troubles = query.troubles();
-    const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
     frame.complaints.push_back(
         fmt::format("the list may be incomplete: {} of {} servers could be asked about everything, "
                     "and a quorum is {}",
-                    willing, troubles.size(), quorum));
+                    query.reached(), settings.servers.size(), quorum));
   }
   if (request.json) {
     frame.text = to_json(locks, settings, query.troubles(), frame.status);

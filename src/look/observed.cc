@@ -237,9 +237,9 @@ std::vector<std::string> Query::complaints() const {
 }
 
 std::size_t Query::reached() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      observers_,
-      [](const redis::Observer& observer) { return !observer.trouble() && !observer.cut(); }));
+  const Troubles why = troubles();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(why, [](const auto& trouble) { return !trouble; }));
 }
 
 Observed look_at(const std::string& name, const config::Settings& settings,

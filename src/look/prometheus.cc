@@ -3,6 +3,9 @@
 // `redlock list --prometheus`: the text format of Prometheus, see run/metrics.h.
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
+
 #include "look/observed.h"
 #include "os/clock.h"
 
@@ -25,8 +28,8 @@ std::string timestamp(std::chrono::milliseconds time) {
   return fmt::format("{}.{:03}", time.count() / 1000, time.count() % 1000);
 }
 
-/// Whether jobs may run under the lock.
-bool has_jobs(const Observed& lock) {
+/// Whether the lock is taken.
+bool is_taken(const Observed& lock) {
   const State state = lock.judgement.state;
   return state == State::held || state == State::revoked || state == State::foreign;
 }
@@ -35,17 +38,17 @@ constexpr Gauge kGauges[] = {
     {"redlock_lock_held", "1 if the lock is held, 0 if it is cooling or left over.",
      [](const Observed& lock) {
        if (lock.judgement.state == State::undecided) return Sample();
-       return Sample(has_jobs(lock) ? "1" : "0");
+       return Sample(is_taken(lock) ? "1" : "0");
      }},
     {"redlock_lock_holders", "How many jobs hold the lock.",
      [](const Observed& lock) {
        if (lock.judgement.state == State::undecided) return Sample();
-       return Sample(std::to_string(!has_jobs(lock) ? 0 : lock.shared ? lock.reader_count : 1));
+       return Sample(std::to_string(!is_taken(lock) ? 0 : lock.shared ? lock.reader_count : 1));
      }},
     {"redlock_lock_since_timestamp_seconds", "When the holder of an exclusive lock got it.",
      [](const Observed& lock) {
        const bool known = lock.holder && lock.holder->since.count() > 0;
-       if (!has_jobs(lock) || lock.shared || !known) return Sample();
+       if (!is_taken(lock) || lock.shared || !known) return Sample();
        return Sample(timestamp(lock.holder->since));
      }},
     {"redlock_lock_expiry_timestamp_seconds", "When the lock expires, unless it is renewed.",
@@ -75,10 +78,12 @@ std::string to_prometheus(const std::vector<Observed>& locks, std::size_t usable
   text += fmt::format("redlock_servers_usable {}\n", usable);
   for (const Gauge& gauge : kGauges) {
     text += heading_of(gauge.name, gauge.help);
+    std::set<std::string> labels;  // of odd names, several may look alike
     for (const Observed& lock : locks) {
       const Sample sample = gauge.sample(lock);
-      if (!sample) continue;
-      text += fmt::format("{}{{lock={}}} {}\n", gauge.name, diag::label_value(lock.id.key), *sample);
+      const std::string label = diag::label_value(lock.id.key);
+      if (!sample || !labels.insert(label).second) continue;
+      text += fmt::format("{}{{lock={}}} {}\n", gauge.name, label, *sample);
     }
   }
   return text;

@@ -113,7 +113,6 @@ class Canvas {
   /// In the background the terminal belongs to the shell. If it has hung up, SIGHUP follows.
   void draw(const std::string& lines) {
     if (::tcgetpgrp(STDOUT_FILENO) != ::getpgrp()) return;
-    if (!shown_) take_keyboard();
     std::string text = shown_ ? "" : "\x1b[?1049h\x1b[?25l\x1b[?7l";  // no cursor, no line wrap
     shown_ = true;
     // Erases each line before writing it: after its last column, this would erase that column.
@@ -129,39 +128,44 @@ class Canvas {
     modes_.reset();
   }
 
-  /// The descriptor with the user's keys, or -1.
-  [[nodiscard]] int keyboard() const { return modes_ ? STDIN_FILENO : -1; }
-
-  /// Whether one of the keys that the user has pressed is q.
-  bool takes_q() {
-    std::array<char, 64> keys{};
-    const ssize_t count = ::read(STDIN_FILENO, keys.data(), keys.size());
-    if (count <= 0) modes_.reset();  // the terminal hung up
-    return std::string_view(keys.data(), count < 0 ? 0 : static_cast<std::size_t>(count))
-               .find('q') != std::string_view::npos;
-  }
-
- private:
+  /// Switches off echo and lines, unless standard input is no terminal, or one of the shell.
   void take_keyboard() {
     termios modes{};
-    if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp() || ::tcgetattr(STDIN_FILENO, &modes) != 0) return;
+    if (modes_ || deaf_ || ::tcgetpgrp(STDIN_FILENO) != ::getpgrp() ||
+        ::tcgetattr(STDIN_FILENO, &modes) != 0) {
+      return;
+    }
     modes_ = modes;
     modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     modes.c_cc[VMIN] = modes.c_cc[VTIME] = 0;
     ::tcsetattr(STDIN_FILENO, TCSANOW, &modes);
   }
 
+  /// The descriptor with the user's keys, or -1.
+  [[nodiscard]] int keyboard() const { return modes_ && !deaf_ ? STDIN_FILENO : -1; }
+
+  /// Whether one of the keys that the user has pressed is q.
+  bool takes_q() {
+    std::array<char, 64> keys{};
+    const ssize_t count = ::read(STDIN_FILENO, keys.data(), keys.size());
+    deaf_ = count <= 0;  // the terminal hung up
+    return std::string_view(keys.data(), count < 0 ? 0 : static_cast<std::size_t>(count))
+               .find('q') != std::string_view::npos;
+  }
+
+ private:
   bool shown_ = false;
+  bool deaf_ = false;
   std::optional<termios> modes_;  ///< of the keyboard, as it was
 };
 
-/// The title, the text and the complaints, as much as fits into the height.
-std::string composed(const std::string& title, std::chrono::milliseconds every, const Frame& frame,
-                     const Screen& screen) {
+/// The title, the text and the complaints, as much as fits into the height. `ends`: the key that does.
+std::string composed(const std::string& title, std::chrono::milliseconds every,
+                     std::string_view ends, const Frame& frame, const Screen& screen) {
   const std::tm now = fmt::localtime(std::time(nullptr));
   std::string all =
-      diag::cut(fmt::format("{}  {:%H:%M:%S}, every {}, q ends", diag::for_screen(title, screen), now,
-                            config::format_duration(every)),
+      diag::cut(fmt::format("{}  {:%H:%M:%S}, every {}, {} ends", diag::for_screen(title, screen),
+                            now, config::format_duration(every), ends),
                 screen.width, screen.charset);
   all = diag::paint(std::move(all), diag::Tint::faint, screen) + "\n" + frame.text;
   for (const std::string& complaint : frame.complaints) {
@@ -209,7 +213,8 @@ Exit watch(const config::Settings& settings, const std::string& title,
   Canvas canvas;
   while (true) {
     const Screen screen = driver::output_screen(settings);
-    canvas.draw(composed(title, every, look(screen), screen));
+    canvas.take_keyboard();
+    canvas.draw(composed(title, every, canvas.keyboard() < 0 ? "Ctrl-C" : "q", look(screen), screen));
     const lock::Instant next = os::boot_now() + every;
     bool redraw = false;
     while (!redraw && os::boot_now() < next) {

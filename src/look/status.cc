@@ -216,11 +216,11 @@ void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
 /// Who gave up, and where to see more.
 std::string describe_refusals(const Observed& lock) {
   const Refusals& last = lock.refusals.front();
-  const std::string behind = diag::printable(last.who.behind, 200);
+  const std::string held_by = diag::printable(last.who.held_by, records::kMostCommandBytes);
   const std::size_t others = lock.refusals.size() - 1;
   return fmt::format("{}{}, {} ago{}; see {}", diag::printable(last.host, 64),
                      others > 0 ? " and " + diag::counted(others, "other host") : "",
-                     diag::for_people(last.ago), behind.empty() ? "" : ", behind " + behind,
+                     diag::for_people(last.ago), held_by.empty() ? "" : ", held by " + held_by,
                      records::shell_like({"redlock", "history", "--refused", lock.id.name}));
 }
 
@@ -280,7 +280,10 @@ Frame look(const cli::Status& request, const diag::Screen& screen) {
   }
   std::ranges::move(undecided_lines(locks), std::back_inserter(frame.complaints));
   for (const Observed& lock : locks) {
-    if (lock.judgement.state != State::free || !cli::is_pattern(lock.id.name)) continue;
+    if (settings.quiet || lock.judgement.state != State::free ||
+        !cli::is_pattern(lock.id.name)) {
+      continue;
+    }
     frame.complaints.push_back(fmt::format("{} looks like a pattern, and status takes names: {}",
                                            diag::lock_name(lock.id.name),
                                            records::shell_like({"redlock", "list", lock.id.name})));

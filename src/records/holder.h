@@ -84,7 +84,7 @@ struct LogEntry {
 struct Refused {
   std::string user;
   std::string command;
-  std::string behind;  ///< "USER@HOST (WORK)" of the holder, or empty
+  std::string held_by;  ///< "USER@HOST (WORK)", or empty
 };
 
 /// As JSON, as in redlock-protocol(7).

@@ -297,8 +297,8 @@ std::optional<LogEntry> read_log_entry(std::string_view json) {
 
 std::string to_json(const Refused& refused) {
   Writer record;
-  record.add("behind", os::clip(refused.behind, kMostCommandBytes));
   record.add("command", os::clip(refused.command, kMostCommandBytes));
+  record.add("held_by", os::clip(refused.held_by, kMostCommandBytes));
   record.add("user", os::clip(refused.user, 64));
   return record.object();
 }
@@ -306,7 +306,7 @@ std::string to_json(const Refused& refused) {
 std::optional<Refused> read_refused(std::string_view json) {
   const auto record = read_record(json);
   if (!record) return std::nullopt;
-  return Refused{text_in(*record, "user"), text_in(*record, "command"), text_in(*record, "behind")};
+  return Refused{text_in(*record, "user"), text_in(*record, "command"), text_in(*record, "held_by")};
 }
 
 std::string as_field(std::string_view host) {

@@ -20,7 +20,7 @@ held() {
 # knows SERVER COUNT: it remembers that many refusals on this host.
 knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
 
-@test "refused: how often, when last and behind whom, in history --refused, status and JSON" {
+@test "refused: how often, when last and who held it, in history --refused, status and JSON" {
   local me before
   me=$(id -un)@$(uname -n)
   run --separate-stderr "$REDLOCK" history --refused L
@@ -40,9 +40,9 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   silent
   has "LAST" " $me 4 $me (sh -c " " redlock acquire L"
   run "$REDLOCK" status L
-  has " refused $(uname -n), " " ago, behind $me (sh -c " "; see redlock history --refused L"
+  has " refused $(uname -n), " " ago, held by $me (sh -c " "; see redlock history --refused L"
   run "$REDLOCK" status --json L
-  is 'l["refused"][0]["count"], l["refused"][0]["behind"].split(" ")[0], l["refused"][0]["host"]' "(4, '$me', '$(uname -n)')"
+  is 'l["refused"][0]["count"], l["refused"][0]["held_by"].split(" ")[0], l["refused"][0]["host"]' "(4, '$me', '$(uname -n)')"
   assert_between "$before" "$(json 'l["refused"][0]["last_ms"]')" "$(($(now_ms) + 1))"
   run "$REDLOCK" history --json --refused
   is '[(each["name"], len(each["refused"]), each["runs"]) for each in j["locks"]]' "[('L', 1, [])]"
@@ -61,7 +61,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   refute_contains "$output" acquire
 }
 
-@test "refused: behind a maintenance hold, with its reason" {
+@test "refused: by a maintenance hold, with its reason" {
   export REDLOCK_SERVERS=$A_URI
   run -0 "$REDLOCK" hold --for 1h -m 'new disk' L
   run -1 "$REDLOCK" run -n L -- true
@@ -89,7 +89,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   answers 0 refuse 1 "$FENCE" h1 '{}' # nobody has ever had the lock
   assert_no_key A "$FENCE"
   cli A hset "$FENCE" value 7 >/dev/null
-  for host in $(seq 40) 5 39; do answers 1 refuse 1 "$FENCE" "h$host" '{"user":"u","command":"c","behind":"b"}'; done
+  for host in $(seq 40) 5 39; do answers 1 refuse 1 "$FENCE" "h$host" '{"user":"u","command":"c","held_by":"b"}'; done
   [[ $(cli A hget "$FENCE" refused | wc -w) == 32 && $(cli A hlen "$FENCE") == 34 ]] || fail "$(cli A hgetall "$FENCE")"
   export REDLOCK_SERVERS=$A_URI
   run "$REDLOCK" history --json --refused L

@@ -77,7 +77,7 @@ MISTAKES = [
       "a release counts as a loss",
       ["lock/scripts: inquire", "lock/keeper: it finds out that the token was released"]),
     M("redis/scripts/renew.lua", "if value ~= ARGV[1] then", "if false then",
-      "another's lock is renewed", ["sim", "lock/acquire: renew: a lock that is not held"]),
+      "another's lock is renewed", ["sim", "lock/acquire: renew: a token that does not hold the lock"]),
     M("redis/scripts/hold.lua", "redis.call('HSET', KEYS[1], 'holds:' .. ARGV[1], holds)", "redis.call('TIME')",
       "who joined is taken for dead after a ttl",
       ["lock/scripts: scripts: a renewal notes its hold once, with the others, and"]),

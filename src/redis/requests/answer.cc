@@ -226,7 +226,10 @@ std::vector<GivenUp> read_refusals(const Value& reply) {
   if (part.empty() || part[0].text != "refusals") return refusals;
   for (std::size_t at = 1; at < part.size() && refusals.size() < 32; ++at) {
     const std::vector<Value>& one = part[at].elements;
-    if (!fits(part[at], "siss") || one[1].integer < 1 || one[0].text.size() > 64) continue;
+    if (!fits(part[at], "siss") || one[1].integer < 1 || one[0].text.size() > 64 ||
+        one[3].text.size() > 2048) {
+      continue;
+    }
     const auto ago = read_number(one[2]);
     if (!ago || *ago > 366ULL * 24 * 3600 * 1000) continue;
     refusals.push_back({one[0].text, static_cast<std::uint64_t>(one[1].integer),

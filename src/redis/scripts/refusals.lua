@@ -4,15 +4,18 @@
 --
 -- KEYS[1]  the fence hash
 --
--- {'refusals', {host, how often, how many ms ago, who and behind whom as JSON}, …}: the latest first
+-- {'refusals', {host, how often, how many ms ago, who gave up and who held the lock as JSON}, …}: the latest first
 --include field
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
-local answer = {'refusals'}
+local answer, names = {'refusals'}, 0
 for host in string.gmatch(field(KEYS[1], 'refused', 4096), '%S+') do
   local count, at, who = string.match(field(KEYS[1], 'refused:' .. host, 2048), '^(%d+) (%d+) (.*)$')
-  if not count or #answer == 33 then break end
-  answer[#answer + 1] = {string.sub(host, 1, 64), tonumber(count),
-                         string.format('%.0f', math.max(clock - at, 0)), who}
+  if count then
+    answer[#answer + 1] = {string.sub(host, 1, 64), tonumber(count),
+                           string.format('%.0f', math.max(clock - at, 0)), who}
+  end
+  names = names + 1
+  if names == 32 then break end
 end
 return answer

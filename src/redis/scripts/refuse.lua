@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  the fence hash
 -- ARGV[1]  the host, without blanks
--- ARGV[2]  who gave up, and behind whom, as JSON
+-- ARGV[2]  who gave up, and who held the lock, as JSON
 --
 -- The field `refused` lists up to 32 hosts, the latest first; for each host, `refused:HOST` has how often, when
 -- last, and ARGV[2].

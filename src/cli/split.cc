@@ -46,8 +46,8 @@ constexpr FlagHabit kFlagHabits[] = {
 /// These stop or skip the job, so a word that is only similar does not lead to them.
 constexpr std::string_view kGraveFlags[] = {"max-runtime", "once", "now", "force"};
 
-/// The option that the user probably meant, or nothing. The beginning of a flag finds the flag, too:
-/// redlock accepts no abbreviation, but it understands one.
+/// The option that the user probably meant, or nothing. The beginning of a flag finds the flag,
+/// too: redlock accepts no abbreviation, but it understands one.
 std::string meant_flag(Command command, std::string_view flag) {
   for (const FlagHabit& habit : kFlagHabits) {
     const Row* const row = config::find_flag(command, habit.option);

@@ -30,9 +30,9 @@ inline constexpr std::chrono::hours kLongestHold{30 * 24};
 
 /// Reads a duration: a decimal number of seconds (`90`, `1.5`, `.007`, as for flock(1)), or numbers
 /// with units, the largest unit first: `500ms`, `30s`, `5m`, `2h`, `1d`, `1w`, `1h30m`, `1m1.5s`.
-/// It may have neither sign nor exponent nor blanks. Returns nothing for any other text and for
-/// more than kLongestDuration. Rounds fractions of a nanosecond up, so that a positive time never
-/// becomes zero.
+/// Units may be longer: `5min`, `2hours`. It may have neither sign nor exponent nor blanks. Returns
+/// nothing for any other text and for more than kLongestDuration. Rounds fractions of a nanosecond
+/// up, so that a positive time never becomes zero.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 /// The notation of parse_duration: `500ms`, `1500ms`, `30s`, `1h30m`, `24h`, `30d`.
@@ -101,8 +101,9 @@ std::optional<Moment> parse_moment(std::string_view text, std::chrono::milliseco
 /// Unix time as "2026-11-20 02:30:00 +0100", in this host's zone.
 std::string local_time(std::chrono::milliseconds moment);
 
-/// The same for a setting: a moment in the past, or at least 1 s and at most kLongestHold ahead. If
-/// the clock shows it twice, a warning says which one it is.
+/// Reads a moment for a setting as parse_moment() does: in the past, or at least 1 s and at most
+/// kLongestHold ahead. If the clock shows it twice, a warning says which one it is. Throws Error
+/// (64).
 std::chrono::milliseconds to_moment(std::string_view value, Tense tense,
                                     std::vector<std::string>& warnings);
 

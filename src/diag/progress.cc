@@ -62,7 +62,8 @@ Obstacle somebody(const WaitFacts& facts) {
     obstacle.length = blocker.job;
   } else if (ends && refusal.ttl_left) {
     const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
-    obstacle.length = (blocker.late ? ", may be dead, free in " : ", free in ") + in_seconds(std::max(left, seconds(0)));
+    obstacle.length = blocker.late ? ", may be dead, free in " : ", free in ";
+    obstacle.length += in_seconds(std::max(left, seconds(0)));
   } else if (blocker.kind != Kind::cooling && holder && holder->since > milliseconds(0) &&
              holder->since <= facts.unix_time) {
     obstacle.length = " for " + in_seconds(facts.unix_time - holder->since);

@@ -15,8 +15,8 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "os/clock.h"
-#include "redis/requests/keys.h"
 #include "redis/requests/answer.h"
+#include "redis/requests/keys.h"
 
 namespace redlock::driver {
 

@@ -14,8 +14,8 @@
 
 #include <exception>
 #include <functional>
-#include <span>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -101,8 +101,8 @@ class Driver final : private lock::Performer {
   /// Sends requests and reads replies until `done` or the limit. Only the host gets the replies.
   void finish_requests(const std::function<bool()>& done, lock::Instant limit);
 
-  /// If `who` gives up because another run has the lock, run() tells that to the servers at its end,
-  /// for `redlock history --refused`.
+  /// If `who` gives up because another run has the lock, run() tells that to the servers at its
+  /// end, for `redlock history --refused`.
   void note_refusal(const lock::Report& report, const records::Holder& who);
 
   /// The clock jumps ahead by `length`, in addition to earlier jumps.

@@ -274,8 +274,8 @@ class Forcing {
     }
     const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
     if (const auto late = takeover.notified() == 0 ? look::overdue(lock_) : std::nullopt) {
-      say(fmt::format(" {}: it could not be notified; {}; the lock is free when it expires{}; --now "
-                      "frees it immediately",
+      say(fmt::format(" {}: it could not be notified; {}; the lock is free when it expires{}; "
+                      "--now frees it immediately",
                       how, describe(*late), latest()));
       return request_.waits ? wait() : ExitStatus::ok;
     }

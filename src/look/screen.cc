@@ -159,7 +159,8 @@ class Canvas {
   std::optional<termios> modes_;  ///< of the keyboard, as it was
 };
 
-/// The title, the text and the complaints, as much as fits into the height. `ends`: the key that does.
+/// The title, the text and the complaints, as much as fits into the height. `ends`: the key that
+/// ends it.
 std::string composed(const std::string& title, std::chrono::milliseconds every,
                      std::string_view ends, const Frame& frame, const Screen& screen) {
   const std::tm now = fmt::localtime(std::time(nullptr));
@@ -214,7 +215,8 @@ Exit watch(const config::Settings& settings, const std::string& title,
   while (true) {
     const Screen screen = driver::output_screen(settings);
     canvas.take_keyboard();
-    canvas.draw(composed(title, every, canvas.keyboard() < 0 ? "Ctrl-C" : "q", look(screen), screen));
+    const std::string_view ends = canvas.keyboard() < 0 ? "Ctrl-C" : "q";
+    canvas.draw(composed(title, every, ends, look(screen), screen));
     const lock::Instant next = os::boot_now() + every;
     bool redraw = false;
     while (!redraw && os::boot_now() < next) {

@@ -72,8 +72,8 @@ struct Frame {
 using Look = std::function<Frame(const diag::Screen&)>;
 
 /// Prints one look. With `every`, draws a look on the terminal again after each such time, until a
-/// signal or the key q ends it: status 0 for q and Ctrl-C, as watch(1). Throws Error (64 without such a terminal, and
-/// what `look` throws).
+/// signal or the key q ends it: status 0 for q and Ctrl-C, as watch(1). Throws Error (64 without
+/// such a terminal, and what `look` throws).
 Exit show(const config::Settings& settings, const std::vector<std::string>& typed,
           std::optional<std::chrono::milliseconds> every, const Look& look);
 

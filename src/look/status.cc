@@ -322,8 +322,8 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   }
   if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
     for (std::size_t server = 0; server < lock.seen.size(); ++server) {
-      block.entry(server == 0 ? "servers" : "",
-                  settings.servers[server].brief() + ": " + describe_view(lock, server, settings.quiet));
+      const std::string view = describe_view(lock, server, settings.quiet);
+      block.entry(server == 0 ? "servers" : "", settings.servers[server].brief() + ": " + view);
     }
   }
   return block.text;

@@ -150,8 +150,8 @@ int Directory::writable() const {
 int Directory::lock(const std::string& name, lock::Instant limit) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   lock_ = Fd(::openat(fd_.get(), ("." + name + ".lock").c_str(), kFlags, 0200));
-  // It is another user's: without it, one of two runs that end at the same moment may be missing in
-  // the file.
+  // The lock file may be another user's. Without it, one of two runs that end at the same moment
+  // may be missing in the metrics.
   if (!lock_) return errno == EACCES ? 0 : errno;
   struct stat status {};
   struct stat directory {};

@@ -23,7 +23,7 @@ struct ProcessEntry {
 };
 
 /// All processes, as /proc lists them. A process that must kill in time cannot wait for memory or a
-/// descriptor: this class opens /proc once, and keeps those that it needs to read there in reserve.
+/// descriptor: this class opens /proc once, and keeps what it needs to read it in reserve.
 class ProcessTable {
  public:
   /// Throws Error (71): /proc is not mounted, or it belongs to another PID namespace, or too few

@@ -43,8 +43,8 @@ std::string indented(char open, const std::vector<std::string>& parts, char clos
   return out + close;
 }
 
-/// Writes a flat object on one line, as servers store it. A Record would not do: its destructor
-/// allocates memory, and if there is none, it ends this process, which may have a lock and a job.
+/// Writes a flat object on one line, as servers store it. A process with a job calls it: a Record's
+/// destructor allocates memory, and if there is none, it ends the process.
 class Writer {
  public:
   void add(std::string_view key, std::string_view text) {
@@ -306,7 +306,8 @@ std::string to_json(const Refused& refused) {
 std::optional<Refused> read_refused(std::string_view json) {
   const auto record = read_record(json);
   if (!record) return std::nullopt;
-  return Refused{text_in(*record, "user"), text_in(*record, "command"), text_in(*record, "held_by")};
+  return Refused{text_in(*record, "user"), text_in(*record, "command"),
+                 text_in(*record, "held_by")};
 }
 
 std::string as_field(std::string_view host) {

@@ -9,8 +9,8 @@
 #include <csignal>
 #include <cstring>
 
-#include "os/process.h"
 #include "os/clock.h"
+#include "os/process.h"
 
 namespace redlock::run {
 

@@ -29,8 +29,8 @@ namespace redlock::run {
 /// keep redlock alive for longer than this beyond the end of the lease.
 inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 
-/// In an os::SharedPage. Where nothing else is said, the worker writes until it is dead, and the
-/// supervisor reads.
+/// In an os::SharedPage. Where nothing else is said, the worker writes, and once it is dead, the
+/// supervisor.
 struct Supervision {
   static constexpr int kNone = -1;
 

@@ -40,9 +40,9 @@
 #include <vector>
 
 #include "error.h"
-#include "os/process.h"
 #include "os/fd.h"
 #include "os/loop.h"
+#include "os/process.h"
 #include "os/random.h"
 #include "os/signals.h"
 #include "sandbox/sandbox_servers.h"

@@ -51,7 +51,7 @@ field() { dpkg-deb --field "$DEB" "$1"; }
 @test "deb: everything is where Debian wants it, and belongs to root" {
   local path
   for path in bin/redlock share/man/man1/redlock.1.gz share/man/man1/redlock-sandbox.1.gz \
-    share/man/man5/redlock.toml.5.gz share/man/man7/redlock-{guarantees,metrics,migrate}.7.gz \
+    share/man/man5/redlock.toml.5.gz share/man/man7/redlock-{guarantees,json,metrics,migrate,protocol}.7.gz \
     share/bash-completion/completions/redlock share/zsh/vendor-completions/_redlock \
     share/fish/vendor_completions.d/redlock.fish \
     share/doc/redlock/{copyright,changelog.gz,changelog.Debian.gz,README.md,examples/script-with-trap,third-party/libhiredis-dev}; do

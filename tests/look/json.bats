@@ -80,7 +80,7 @@ INSIDE = {
     "history": {"servers": "server", "locks": "log of a lock"},
     "log of a lock": {"usual": "usual", "refused": "refused", "runs": "run", "before": "run", "after": "run"},
     "run": {"holder": "holder of a run", "forced_by": "holder of a run"},
-    "acquire or hold in vain": {"holder": "holder"},
+    "acquire or hold that did not get the lock": {"holder": "holder"},
     "check": {"servers": "checked server", "findings": "finding"},
 }
 seen = set()
@@ -110,7 +110,7 @@ def check_moment(text, ms):
     assert abs(moment.timestamp() * 1000 - ms) < 1, (text, ms)
 
 
-TOP = {"status": "status, list", "vain": "acquire or hold in vain"}
+TOP = {"status": "status, list", "vain": "acquire or hold that did not get the lock"}
 for path in sys.argv[2:]:
     what = os.path.basename(path).split(".")[1]
     text = open(path).read()

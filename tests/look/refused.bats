@@ -70,7 +70,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   has "$(id -un)@$(uname -n) (maintenance (new disk)) true"
 }
 
-@test "refused: a run that got the lock, that lost it, or that logs nothing leaves no trace" {
+@test "refused: a run that got the lock, that reached too few servers, or that logs nothing leaves no trace" {
   run -0 "$REDLOCK" run L -- true
   held
   run -1 "$REDLOCK" run --log-entries 0 -n L -- true

@@ -11,7 +11,7 @@ namespace redlock::redis::scripts {
 extern const std::string_view
     acquire, acquire_shared, acquire_slot, bury, commit, commit_shared, done, hand_on, history,
     hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions, publish,
-    refusals, refuse, remove, renew, renew_shared, repair, repair_shared, release, release_shared, revoke,
-    sharded, waiting;
+    refusals, refuse, release, release_shared, remove, renew, renew_shared, repair, repair_shared,
+    revoke, sharded, waiting;
 
 }  // namespace redlock::redis::scripts

@@ -79,7 +79,8 @@ class ServerSet {
 
   /// Tells every server that has answered all requests that a run on `host` gave up, unless nothing
   /// is logged. Must be the last request: over a Unix socket, a server that writes its answer to a
-  /// closed socket drops what comes after it. No answer is reported. `host`, `data`: as for encode_refuse().
+  /// closed socket drops what comes after it. No answer is reported. `host`, `data`: as for
+  /// encode_refuse().
   void note_refusal(std::string_view host, std::string_view data, lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/by_token.h"
 
-#include "lock/attempt.h"
-
 namespace redlock::lock {
 
 namespace {
@@ -100,8 +98,7 @@ void ByToken::settle(Instant now) {
 /// A server that lost the key gets it back if a quorum has renewed in the present round. Answers of
 /// several rounds prove nothing: the lock may have been deleted by force between them.
 void ByToken::repair(Effects& effects) {
-  const auto renewed = std::ranges::count(voters_, round_, &Voter::yes_round);
-  if (static_cast<std::size_t>(renewed) < quorum(voters_.size())) return;
+  if (how_many(voters_, round_, &Voter::yes_round) < quorum(voters_.size())) return;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
     Voter& voter = voters_[server];
     if (voter.repaired || !std::holds_alternative<Missing>(voter.last)) continue;
@@ -118,13 +115,6 @@ void ByToken::repair(Effects& effects) {
 void ByToken::check_finished(Instant now) {
   if (state_ == State::trying) return;
   finished_ = now >= limit_ || std::ranges::none_of(voters_, &Voter::asked);
-}
-
-Instant ByToken::valid_until() const {
-  std::vector<Instant> expiries;
-  expiries.reserve(voters_.size());
-  for (const Voter& voter : voters_) expiries.push_back(voter.expires);
-  return quorum_expiry(std::move(expiries));
 }
 
 std::vector<Complaint> ByToken::complaints() const {

@@ -209,9 +209,8 @@ void Session::start_job(std::uint64_t fence) {
   number_ = fence;
   won_at_ = now_;
   phase_ = Phase::starting;
-  const std::size_t votes = how_many(won.votes(), [](const Attempt::Vote& vote) {
-    return vote.state == Attempt::VoteState::granted;
-  });
+  const std::size_t votes =
+      how_many(won.votes(), Attempt::VoteState::granted, &Attempt::Vote::state);
   const Instant valid_until = lease().valid_until();
   emit(report::Acquired{won.id(), fence, votes, now_ - began_, valid_until - now_});
   effects_.emplace_back(Spawn{won.id(), fence, valid_until - plan_.timing.needed_to_start()});

@@ -162,8 +162,9 @@ Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal =
 /// `patience` each. True: no server holds anything for us.
 bool give_back(Driver& driver, lock::Duration patience) noexcept;
 
-/// Warns that give_back() may have left the lock on a server.
-void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept;
+/// The same, and warns if it may have left the lock with this name on a server.
+void give_back(Driver& driver, const lock::Plan& plan, const std::string& name,
+               os::Stderr& out) noexcept;
 
 /// The text of an exception, for a message.
 const char* reason_of(const std::exception& error) noexcept;

@@ -66,7 +66,7 @@ class Runner : private driver::Host {
   [[nodiscard]] Exit end() const;
   [[noreturn]] void leave();
   Exit watch_job();
-  void give_back() noexcept;
+  void give_back() noexcept { driver::give_back(driver_, plan_, job_.lock.name, out_); }
   [[noreturn]] void end_worker(const char* why) noexcept;
   bool kill_job() noexcept;
   void reap(lock::Instant now);

@@ -43,7 +43,6 @@
 
 #include <optional>
 
-#include "os/stderr.h"
 #include "run/supervision.h"
 
 namespace redlock::run {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "lock/value.h"
@@ -162,14 +160,6 @@ std::optional<Waiter> read_waiter(const Value& entry) {
   return Waiter{part[0].text, std::chrono::milliseconds(std::min(*waited, kMost)), part[2].text};
 }
 
-std::optional<lock::Answer> read(lock::Op op, const LockContext& context, std::string_view word,
-                                 const Value& reply) {
-  if (op == lock::Op::acquire) return read_acquire(context, word, reply);
-  if (op == lock::Op::commit) return read_commit(word, reply);
-  if (op == lock::Op::repair) return read_repair(word, reply);
-  return read_other(op, word, reply);
-}
-
 }  // namespace
 
 bool fits(const Value& reply, std::string_view types) {
@@ -269,10 +259,15 @@ Taken read_taken(const Value& reply) {
 }
 
 lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply) {
-  if (!reply.elements.empty() && reply.elements.front().type == Value::Type::string) {
-    const std::string_view word = reply.elements.front().text;
-    if (const auto answer = read(op, context, word, reply)) return *answer;
-  }
+  const bool has_word =
+      !reply.elements.empty() && reply.elements.front().type == Value::Type::string;
+  if (!has_word) return unexpected_reply(reply);
+  const std::string_view word = reply.elements.front().text;
+  const auto answer = op == lock::Op::acquire  ? read_acquire(context, word, reply)
+                      : op == lock::Op::commit ? read_commit(word, reply)
+                      : op == lock::Op::repair ? read_repair(word, reply)
+                                               : read_other(op, word, reply);
+  if (answer) return *answer;
   return unexpected_reply(reply);
 }
 

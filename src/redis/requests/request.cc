@@ -2,10 +2,8 @@
 #include "redis/requests/request.h"
 
 #include <utility>
-#include <vector>
 
 #include "lock/value.h"
-#include "redis/requests/keys.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/resp.h"
 
@@ -47,7 +45,7 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
                   secrets.hold,
                   waits ? context.waiter : "",
                   waits ? std::to_string(ask.ticket) : "",
-                  queue_prefix(context.lock_key)};
+                  helper_key(context.lock_key, "")};
   if (ask.once > lock::Duration::zero() && !shared) {
     const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
     keys.push_back(context.done_key);
@@ -226,22 +224,19 @@ Flight for_server(Flight flight, const Endpoint& endpoint) {
   return flight;
 }
 
-std::string queue_prefix(std::string_view lock_key) {
-  return helper_key(lock_key, "");
-}
-
 std::string wake_channel(std::string_view lock_key, std::string_view waiter) {
   return helper_key(lock_key, std::string("wake:").append(waiter));
 }
 
 std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
                               std::string_view who, lock::Ticket ticket) {
-  return encode_command({"EVAL", scripts::join_queue, "1", lock_key, queue_prefix(lock_key), waiter,
-                         who, std::to_string(ticket)});
+  return encode_command({"EVAL", scripts::join_queue, "1", lock_key, helper_key(lock_key, ""),
+                         waiter, who, std::to_string(ticket)});
 }
 
 std::string encode_hand_on(std::string_view lock_key, std::string_view leaves) {
-  return encode_command({"EVAL", scripts::hand_on, "1", lock_key, queue_prefix(lock_key), leaves});
+  return encode_command(
+      {"EVAL", scripts::hand_on, "1", lock_key, helper_key(lock_key, ""), leaves});
 }
 
 std::string encode_waiting(std::string_view lock_key) {

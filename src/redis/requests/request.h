@@ -74,9 +74,6 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question);
 /// have the lock's slot (https://redis.io/docs/latest/develop/pubsub/, "Sharded Pub/Sub").
 Flight for_server(Flight flight, const Endpoint& endpoint);
 
-/// The beginning of the names of the queue's keys and channels: "redlock:{key}:".
-std::string queue_prefix(std::string_view lock_key);
-
 /// The channel for a waiter's wake-ups.
 std::string wake_channel(std::string_view lock_key, std::string_view waiter);
 

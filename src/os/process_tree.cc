@@ -26,7 +26,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "error.h"
 

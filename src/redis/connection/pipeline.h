@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <deque>
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>

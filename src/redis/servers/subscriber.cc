@@ -2,7 +2,6 @@
 #include "redis/servers/subscriber.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "redis/wire/resp.h"
 

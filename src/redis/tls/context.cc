@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <memory>
 #include <new>
 #include <string_view>
 #include <system_error>

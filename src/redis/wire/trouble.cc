@@ -4,7 +4,6 @@
 #include <netdb.h>
 
 #include <cerrno>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -263,9 +263,7 @@ void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
     text.refuse("in a user or password, \"/\" is written %2F");
   }
   if (endpoint.kind == tcp) {
-    Address address = text.address(nodes, kRedisPort);
-    endpoint.host = std::move(address.host);
-    endpoint.port = address.port;
+    endpoint.address = text.address(nodes, kRedisPort);
     if (!path.empty()) endpoint.db = text.database(path);
     return;
   }
@@ -331,7 +329,7 @@ std::string Endpoint::display() const {
     if (db != 0) shown += "?db=" + std::to_string(db);
     return os::printable(shown);
   }
-  if (!moves()) shown += Address{host, port}.display();
+  if (!moves()) shown += address.display();
   for (const Address& node : nodes) shown += (&node == &nodes.front() ? "" : ",") + node.display();
   if (kind == Kind::sentinel) shown += '/' + percent_encoded(service, ":@+,=");
   if (db != 0) shown += '/' + std::to_string(db);

@@ -3,12 +3,6 @@
 
 namespace redlock::lock {
 
-namespace {
-
-constexpr Duration kRetry = std::chrono::milliseconds(100);
-
-}  // namespace
-
 ByToken::ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Instant now)
     : terms_(terms),
       attempt_(attempt),
@@ -33,8 +27,7 @@ void ByToken::tick(Instant now, Effects& effects) {
   check_finished(now);
 }
 
-/// Asks a server that has renewed to renew again: the oldest yes may be the next to expire. A
-/// server that has released is done.
+/// A server that has renewed is asked again: the oldest yes may be the next to expire.
 void ByToken::ask_round(Effects& effects) {
   ++round_;
   next_round_ = kNever;
@@ -91,7 +84,7 @@ void ByToken::settle(Instant now) {
   } else if (next_round_ == kNever && std::ranges::any_of(voters_, [](const Voter& voter) {
                return !voter.asked && std::holds_alternative<Unreachable>(voter.last);
              })) {
-    next_round_ = now + kRetry;
+    next_round_ = now + std::chrono::milliseconds(100);
   }
 }
 

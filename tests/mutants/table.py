@@ -268,7 +268,7 @@ MISTAKES = [
       "a refused waitid makes a worker wait for ever", ["job/tree: a system that refuses"]),
     M("run/runner.cc", "if (worker_) give_up(now);", ";",
       "a worker lives as long as what it cannot kill", ["job/tree: it ends some time after the lease"]),
-    M("lock/keeping.cc", "now - *ending_ >= kAskedAgain", "true",
+    M("lock/keeping.cc", "now - *ending_ >= std::chrono::seconds(1)", "true",
       "a TERM and a HUP right after it end the keeper", ["lock/keeper: TERM to the keeper: it tells", "unit_lock"]),
     M("run/stage.cc", "std::getenv(name) != nullptr && !os::started_by_same_program()", "false",
       "REDLOCK_STAGE is believed from anybody", ["lock/also: what cannot be is refused"]),

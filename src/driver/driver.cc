@@ -179,9 +179,8 @@ void Driver::finish_requests(const std::function<bool()>& done, lock::Instant li
 Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) {
   switch (outcome.kind) {
     case lock::Outcome::Kind::job_ended:
-      return {outcome.number, job_signal};
     case lock::Outcome::Kind::not_started:
-      return outcome.number;
+      return {outcome.number, job_signal};
     case lock::Outcome::Kind::conflict:
       return chosen.conflict;
     case lock::Outcome::Kind::done:

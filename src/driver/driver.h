@@ -49,8 +49,7 @@ class Host {
   /// Is not called for SIGCHLD. False: the driver hands the signal to the machine.
   virtual bool take_signal(const lock::Signal&, lock::Instant) { return false; }
 
-  /// The host looks after its job or its ward. `woken`: a signal has come, or the descriptor of
-  /// watch() is ready.
+  /// The host looks after its job or its ward. `woken`: by a signal, or the descriptor of watch().
   virtual void look(bool /*woken*/, lock::Instant) {}
 
   virtual void heard(const lock::Reply&) {}
@@ -74,7 +73,6 @@ class Driver final : private lock::Performer {
 
   Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers, os::SignalSource& signals,
          Voices voices, os::Loop loop = {});
-  ~Driver() = default;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 

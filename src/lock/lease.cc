@@ -45,8 +45,7 @@ bool Lease::tick(Instant now, Effects& effects) {
   return regular;
 }
 
-/// Rounds begin at least kPace apart, however many notices come: a flood of notices must not become
-/// a flood of requests.
+/// Rounds begin at least kPace apart: a flood of notices must not become a flood of requests.
 void Lease::hurry(Instant now) {
   constexpr Duration kPace = std::chrono::milliseconds(100);
   hurried_ = std::min(hurried_, std::max(now, last_asked_ + kPace));

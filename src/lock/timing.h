@@ -30,8 +30,7 @@ constexpr std::size_t how_many(const All& all, const Value& value, What what) {
   return static_cast<std::size_t>(std::ranges::count(all, value, what));
 }
 
-/// A job that forks faster than it is killed needs another KILL. While a KILL finds nothing new,
-/// each pause is twice the one before.
+/// A job that forks faster than it is killed needs another KILL; each in vain doubles the pause.
 inline constexpr Duration kKillAgain = std::chrono::milliseconds(20);
 inline constexpr Duration kLongestKillPause = std::chrono::seconds(1);
 constexpr Duration pause_after_kill(Duration last_pause, bool found_new) {

@@ -62,8 +62,7 @@ Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
 }  // namespace
 
 // Shared with the thread, which may outlive the Lookup. `result` belongs to the thread until `done`
-// is set and to the Lookup from then on. `done` is an atomic and not a mutex, because fork() must
-// not copy a locked one.
+// is set, and then to the Lookup. `done` is an atomic: fork() must not copy a locked mutex.
 struct Lookup::State {
   Fd event;
   std::atomic<bool> done{false};

@@ -23,8 +23,7 @@ struct Job {
   Stage stage;          ///< which lock of several this one is, and what to run
 };
 
-/// The heart of `redlock run`: performs for the loop (driver/driver.h) everything that concerns the
-/// job.
+/// The heart of `redlock run`: performs for the loop (driver/driver.h) all that concerns the job.
 ///
 /// Until redlock holds the lock this is one process. Then it forks: the child goes on with the
 /// loop, as the worker, and starts the job; the parent becomes the supervisor (run/supervision.h).

@@ -34,8 +34,7 @@ namespace redlock::run {
 /// keep redlock alive for longer than this beyond the end of the lease.
 inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 
-/// In an os::SharedPage. Where nothing else is said, the worker writes, and once it is dead, the
-/// supervisor.
+/// In an os::SharedPage. Where nothing else is said, the worker writes, or the supervisor after it.
 struct Supervision {
   static constexpr int kNone = -1;
 
@@ -55,8 +54,7 @@ struct Supervision {
   std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
 
-  /// By the process that has reaped the job's main process: the worker or, if that is dead, the
-  /// supervisor.
+  /// By the worker, which reaps the job's main process, or if that is dead, by the supervisor.
   void note_job_end(Exit end);
 
   /// A reader may find values of two different moments. That is harmless: both were true when

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Where one configured server is reached now. Absent on purpose: the connection to that place
-// (link.h).
+// Where one configured server is reached now. Absent on purpose: the connection itself (link.h).
 #pragma once
 
 #include <chrono>

@@ -55,8 +55,7 @@ std::optional<lock::Answer> read_refused_in_queue(const Value& reply, bool turn)
   return std::move(*refused);
 }
 
-/// How long we still distrust a server that is up for `uptime`. One second more than the grace, as
-/// Redis rounds its uptime.
+/// How long we still distrust a server that is up for `uptime`, which Redis rounds: hence 1 s more.
 std::chrono::seconds distrusted_for(const LockContext& context, std::chrono::seconds uptime) {
   if (context.restart_grace == std::chrono::seconds::zero()) return context.restart_grace;
   const std::chrono::seconds trusted_from = context.restart_grace + std::chrono::seconds(1);

@@ -139,7 +139,6 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
   // Rounded up: a key that lives longer than we assume does no harm.
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(ask.life);
   const std::string life = std::to_string(milliseconds.count());
-  const std::string fence = std::to_string(ask.fence);
   const bool shared = lock::is_of_reader(token);
   const auto keys = [&](Words common) { return with_readers(std::move(common), context, secrets); };
   switch (ask.op) {
@@ -175,7 +174,7 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
     case lock::Op::commit:
       return {encode_script(shared ? scripts::commit_shared : scripts::commit,
                             keys({context.lock_key, context.holder_key, context.fence_key}),
-                            {token, fence}),
+                            {token, std::to_string(ask.fence)}),
               1};
     case lock::Op::leave_queue:  // ServerSet encodes it: it has no attempt
     case lock::Op::acquire:

@@ -134,7 +134,7 @@ void add_file(Draft& draft) {
 std::vector<std::string> marks_of(const Endpoint& server) {
   if (server.kind == Endpoint::Kind::unix_socket) return {server.path};
   if (server.kind == Endpoint::Kind::tcp)
-    return {redis::Address{server.host, server.port}.display()};
+    return {server.address.display()};
   std::vector<std::string> marks;
   for (const redis::Address& node : server.nodes) {
     // The same Sentinels may know several primaries.

@@ -179,9 +179,8 @@ void Driver::finish_requests(const std::function<bool()>& done, lock::Instant li
 Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) {
   switch (outcome.kind) {
     case lock::Outcome::Kind::job_ended:
-      return {outcome.number, job_signal};
     case lock::Outcome::Kind::not_started:
-      return outcome.number;
+      return {outcome.number, job_signal};
     case lock::Outcome::Kind::conflict:
       return chosen.conflict;
     case lock::Outcome::Kind::done:
@@ -216,11 +215,13 @@ bool give_back(Driver& driver, lock::Duration patience) noexcept {
   return !servers.owes();
 }
 
-void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept {
+void give_back(Driver& driver, const lock::Plan& plan, const std::string& name,
+               os::Stderr& out) noexcept {
+  if (give_back(driver, plan.server_timeout)) return;
   try {
     out.line(
         fmt::format("redlock: warning: {} could not be released, it may stay locked for up to {}",
-                    diag::lock_name(name), diag::for_people(ttl)));
+                    diag::lock_name(name), diag::for_people(plan.timing.life())));
   } catch (const std::exception&) {
     os::last_words("redlock: warning: out of memory, the lock may stay locked until it expires\n");
   }

@@ -49,8 +49,7 @@ class Host {
   /// Is not called for SIGCHLD. False: the driver hands the signal to the machine.
   virtual bool take_signal(const lock::Signal&, lock::Instant) { return false; }
 
-  /// The host looks after its job or its ward. `woken`: a signal has come, or the descriptor of
-  /// watch() is ready.
+  /// The host looks after its job or its ward. `woken`: by a signal, or the descriptor of watch().
   virtual void look(bool /*woken*/, lock::Instant) {}
 
   virtual void heard(const lock::Reply&) {}
@@ -74,7 +73,6 @@ class Driver final : private lock::Performer {
 
   Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers, os::SignalSource& signals,
          Voices voices, os::Loop loop = {});
-  ~Driver() = default;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -162,8 +160,9 @@ Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal =
 /// `patience` each. True: no server holds anything for us.
 bool give_back(Driver& driver, lock::Duration patience) noexcept;
 
-/// Warns that give_back() may have left the lock on a server.
-void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept;
+/// The same, and warns if it may have left the lock with this name on a server.
+void give_back(Driver& driver, const lock::Plan& plan, const std::string& name,
+               os::Stderr& out) noexcept;
 
 /// The text of an exception, for a message.
 const char* reason_of(const std::exception& error) noexcept;

@@ -24,7 +24,9 @@ std::string place_of(const redis::Endpoint& server) {
   if (server.kind == redis::Endpoint::Kind::unix_socket) {
     return fmt::format("{} {}\n", server.path, server.db);
   }
-  if (!server.moves()) return fmt::format("{} {} {}\n", server.host, server.port, server.db);
+  if (!server.moves()) {
+    return fmt::format("{} {} {}\n", server.address.host, server.address.port, server.db);
+  }
   std::vector<std::string> nodes;
   for (const redis::Address& node : server.nodes) nodes.push_back(node.display());
   std::ranges::sort(nodes);

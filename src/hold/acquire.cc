@@ -224,10 +224,7 @@ class Acquirer : private driver::Host {
                           look::release_command(lock_.name)));
   }
 
-  void give_back() noexcept {
-    if (driver::give_back(driver_, plan_.server_timeout)) return;
-    driver::say_may_stay_locked(lock_.name, plan_.timing.life(), out_);
-  }
+  void give_back() noexcept { driver::give_back(driver_, plan_, lock_.name, out_); }
 
   /// Returns nothing if the keeper has the session from now on.
   std::optional<lock::Event> hand_over(const lock::Spawn& order) {

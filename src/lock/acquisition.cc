@@ -82,8 +82,7 @@ void Acquisition::tick(Instant now, Effects& effects) {
   in_round_ = true;
   ask_again_ = kNever;
   round_began_ = now;
-  // Both use the same connections, so a release that failed before arrives ahead of the new
-  // request.
+  // Both use the same connections: a release that failed before arrives before the new request.
   release_.retry(now, effects);
   asked_ = obstacles_.to_ask();
   ask(effects);
@@ -121,8 +120,7 @@ Waiting Acquisition::waiting() const {
           .length = waiter_.length()};
 }
 
-/// The requests of the present round may have been too early to find the lock free. So a wake-up
-/// during a round counts once more.
+/// The requests of this round may have been too early to find the lock free: we ask once more.
 void Acquisition::wake(Duration in, Instant now) {
   if (state_ != State::trying) return;
   const Instant earliest = round_began_ + between_woken_rounds(woken_rounds_);

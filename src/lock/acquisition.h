@@ -55,8 +55,7 @@ class Acquisition {
     settle(effects);
   }
 
-  /// For a caller that has the lock: leaves the queue, and releases what servers may still grant to
-  /// earlier attempts.
+  /// For a caller that has the lock: leaves the queue, and releases what earlier attempts may get.
   void settle(Effects& effects);
 
   /// Starts the next round after `in`; in the present round, asks the servers that refused once

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/attempt.h"
 
-#include <functional>
 #include <map>
 
 #include "lock/value.h"
@@ -13,12 +12,6 @@ std::string_view holder_of(std::string_view value) {
   if (!is_shared(token)) return token;
   // Readers, and those of each number of slots, exclude one another.
   return slot_of(token).slots == 0 ? "shared" : token.substr(sizeof "shared:pNN" - 1, 2);
-}
-
-Instant quorum_expiry(std::vector<Instant> expiries) {
-  const auto nth = expiries.begin() + static_cast<std::ptrdiff_t>(quorum(expiries.size()) - 1);
-  std::nth_element(expiries.begin(), nth, expiries.end(), std::greater<>());
-  return *nth;
 }
 
 std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const Timing& timing,
@@ -128,12 +121,9 @@ std::optional<std::pair<ServerIndex, ServerIndex>> Attempt::same_server() const 
 }
 
 Instant Attempt::valid_until() const {
-  std::vector<Instant> expiries;
-  expiries.reserve(votes_.size());
-  for (const Vote& vote : votes_) {
-    expiries.push_back(vote.state == VoteState::granted ? vote.expires : Instant{});
-  }
-  return quorum_expiry(std::move(expiries));
+  return quorum_expiry(votes_, [](const Vote& vote) {
+    return vote.state == VoteState::granted ? vote.expires : Instant{};
+  });
 }
 
 std::vector<ServerIndex> Attempt::entered() const {
@@ -170,19 +160,16 @@ const Refused* Attempt::main_refusal() const {
     }
   }
   if (main == nullptr) return main;
-  // A server may have missed the holder's renewals: the longest time to live counts.
+  // A server may have missed the holder's revocation, or its renewals: then the longest time to
+  // live counts.
+  const std::string_view holder = holder_of(main->blocker);
   for (const Vote& vote : votes_) {
-    if (vote.state != VoteState::refused || vote.refusal.blocker != main->blocker) continue;
-    if (main->ttl_left && (!vote.refusal.ttl_left || *vote.refusal.ttl_left > *main->ttl_left)) {
-      main = &vote.refusal;
-    }
-  }
-  // A revocation may not have reached every server.
-  for (const Vote& vote : votes_) {
-    if (vote.state != VoteState::refused || vote.refusal.turn) continue;
-    const Value value = read_value(vote.refusal.blocker);
-    const bool same = holder_of(vote.refusal.blocker) == holder_of(main->blocker);
-    if (same && value.kind == Value::Kind::revoked) return &vote.refusal;
+    const Refused& other = vote.refusal;
+    const bool names_another = other.turn || holder_of(other.blocker) != holder;
+    if (vote.state != VoteState::refused || names_another) continue;
+    if (read_value(other.blocker).kind == Value::Kind::revoked) return &other;
+    const bool longer = main->ttl_left && (!other.ttl_left || *other.ttl_left > *main->ttl_left);
+    if (other.blocker == main->blocker && longer) main = &other;
   }
   return main;
 }

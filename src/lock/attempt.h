@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -18,9 +20,16 @@ constexpr Instant vote_expiry(Instant sent, const Timing& timing) {
   return sent + timing.ttl - timing.drift();
 }
 
-/// The quorum-th largest of the servers' expiries: until then a quorum of servers surely holds our
+/// The quorum-th largest of the voters' expiries: until then a quorum of servers surely holds our
 /// token. This is the one definition of validity, for acquire, late votes and renewals alike.
-Instant quorum_expiry(std::vector<Instant> expiries);
+template <class Voters, class ExpiryOf>
+Instant quorum_expiry(const Voters& voters, ExpiryOf expiry_of) {
+  std::vector<Instant> expiries;
+  std::ranges::transform(voters, std::back_inserter(expiries), expiry_of);
+  const auto nth = expiries.begin() + static_cast<std::ptrdiff_t>(quorum(expiries.size()) - 1);
+  std::ranges::nth_element(expiries, nth, std::greater<>());
+  return *nth;
+}
 
 /// The holder that a refusal's value stands for. A revoked or cooling lock still belongs to its
 /// holder, and all shared readers count as one holder; so do those with slots of the same number.
@@ -89,7 +98,7 @@ class Attempt {
 
   /// The number of servers that refused, be it by a holder or by a turn.
   [[nodiscard]] std::size_t refused() const {
-    return how_many(votes_, [](const Vote& vote) { return vote.state == VoteState::refused; });
+    return how_many(votes_, VoteState::refused, &Vote::state);
   }
 
   /// For how long the last turn lasts, if every server that refused did so for a turn.
@@ -99,10 +108,7 @@ class Attempt {
   [[nodiscard]] const Refused* main_refusal() const;
 
   /// A server knows of a successful run that already did our work.
-  [[nodiscard]] bool done() const {
-    return std::ranges::any_of(votes_,
-                               [](const Vote& vote) { return vote.state == VoteState::done; });
-  }
+  [[nodiscard]] bool done() const { return how_many(votes_, VoteState::done, &Vote::state) > 0; }
 
   /// We wanted to join a lock that a quorum does not hold any more.
   [[nodiscard]] bool join_refused() const {

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lock/by_token.h"
 
-#include "lock/attempt.h"
-
 namespace redlock::lock {
-
-namespace {
-
-constexpr Duration kRetry = std::chrono::milliseconds(100);
-
-}  // namespace
 
 ByToken::ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Instant now)
     : terms_(terms),
@@ -35,8 +27,7 @@ void ByToken::tick(Instant now, Effects& effects) {
   check_finished(now);
 }
 
-/// Asks a server that has renewed to renew again: the oldest yes may be the next to expire. A
-/// server that has released is done.
+/// A server that has renewed is asked again: the oldest yes may be the next to expire.
 void ByToken::ask_round(Effects& effects) {
   ++round_;
   next_round_ = kNever;
@@ -93,15 +84,14 @@ void ByToken::settle(Instant now) {
   } else if (next_round_ == kNever && std::ranges::any_of(voters_, [](const Voter& voter) {
                return !voter.asked && std::holds_alternative<Unreachable>(voter.last);
              })) {
-    next_round_ = now + kRetry;
+    next_round_ = now + std::chrono::milliseconds(100);
   }
 }
 
 /// A server that lost the key gets it back if a quorum has renewed in the present round. Answers of
 /// several rounds prove nothing: the lock may have been deleted by force between them.
 void ByToken::repair(Effects& effects) {
-  const auto renewed = std::ranges::count(voters_, round_, &Voter::yes_round);
-  if (static_cast<std::size_t>(renewed) < quorum(voters_.size())) return;
+  if (how_many(voters_, round_, &Voter::yes_round) < quorum(voters_.size())) return;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
     Voter& voter = voters_[server];
     if (voter.repaired || !std::holds_alternative<Missing>(voter.last)) continue;
@@ -118,13 +108,6 @@ void ByToken::repair(Effects& effects) {
 void ByToken::check_finished(Instant now) {
   if (state_ == State::trying) return;
   finished_ = now >= limit_ || std::ranges::none_of(voters_, &Voter::asked);
-}
-
-Instant ByToken::valid_until() const {
-  std::vector<Instant> expiries;
-  expiries.reserve(voters_.size());
-  for (const Voter& voter : voters_) expiries.push_back(voter.expires);
-  return quorum_expiry(std::move(expiries));
 }
 
 std::vector<Complaint> ByToken::complaints() const {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "lock/attempt.h"
 #include "lock/drive.h"
-#include "lock/timing.h"
 
 namespace redlock::lock {
 
@@ -44,7 +44,7 @@ class ByToken final : public Machine {
   [[nodiscard]] State state() const { return state_; }
 
   /// For a renewal: until then a quorum surely keeps the token.
-  [[nodiscard]] Instant valid_until() const;
+  [[nodiscard]] Instant valid_until() const { return quorum_expiry(voters_, &Voter::expires); }
   /// The servers that have not said yes, with their last answers.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
@@ -75,7 +75,7 @@ class ByToken final : public Machine {
   }
   void check_finished(Instant now);
   [[nodiscard]] std::size_t saying(Said said) const {
-    return how_many(voters_, [said](const Voter& voter) { return voter.said == said; });
+    return how_many(voters_, said, &Voter::said);
   }
 
   Terms terms_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "lock/effect.h"
+#include "lock/timing.h"
 
 namespace redlock::lock {
 
@@ -38,14 +38,14 @@ class DoneMarks {
 
   /// No mark is pending, and none failed.
   [[nodiscard]] bool settled() const {
-    return !has_failed() && std::ranges::count(servers_, State::asked, &PerServer::state) == 0;
+    return !has_failed() && how_many(servers_, State::asked, &PerServer::state) == 0;
   }
   /// A mark waits for retry().
   [[nodiscard]] bool has_failed() const {
-    return std::ranges::count(servers_, State::failed, &PerServer::state) > 0;
+    return how_many(servers_, State::failed, &PerServer::state) > 0;
   }
   [[nodiscard]] std::size_t marked() const {
-    return static_cast<std::size_t>(std::ranges::count(servers_, State::marked, &PerServer::state));
+    return how_many(servers_, State::marked, &PerServer::state);
   }
   [[nodiscard]] std::vector<Complaint> complaints() const;
 

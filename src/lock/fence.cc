@@ -76,12 +76,9 @@ void FenceAgreement::record(const Reply& reply, Effects& effects) {
   // A late yes after a time-out counts: it belongs to this round, and the server stored the number.
   const bool yes = std::holds_alternative<Committed>(reply.answer);
   raised_.at(reply.ask.server) = yes ? Raised::yes : Raised::no;
-  const auto count = [this](Raised raised) {
-    return static_cast<std::size_t>(std::count(raised_.begin(), raised_.end(), raised));
-  };
-  if (count(Raised::yes) >= quorum(raised_.size())) {
+  if (how_many(raised_, Raised::yes, std::identity()) >= quorum(raised_.size())) {
     state_ = State::agreed;
-  } else if (count(Raised::no) >= blocking_minority(raised_.size())) {
+  } else if (how_many(raised_, Raised::no, std::identity()) >= blocking_minority(raised_.size())) {
     ask_commit(effects);
   }
 }

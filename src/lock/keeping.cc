@@ -6,13 +6,6 @@
 
 namespace redlock::lock {
 
-namespace {
-
-/// A signal that comes sooner after the first one is not a second order to end.
-constexpr Duration kAskedAgain = std::chrono::seconds(1);
-
-}  // namespace
-
 Keeping::Keeping(Session& session, std::size_t servers, const Log& won)
     : session_(session), won_(won), inquired_(servers), leaving_(servers) {}
 
@@ -47,12 +40,12 @@ void Keeping::pass_event(const Event& event, Instant now) {
 
 /// A host that shuts down, or a CI server that ends a build, signals all processes and may reach us
 /// before the ward. If the ward ends before the lease does, we can still release the lock. At a
-/// logout, logind sends TERM and immediately HUP: these two are one order.
+/// logout, logind sends TERM and immediately HUP: what comes within a second is one order.
 void Keeping::take_signal(Instant now) {
   if (!ending_) {
     ending_ = now;
     warns_ = true;
-  } else if (now - *ending_ >= kAskedAgain) {
+  } else if (now - *ending_ >= std::chrono::seconds(1)) {
     end(now);
   }
 }

@@ -45,8 +45,7 @@ bool Lease::tick(Instant now, Effects& effects) {
   return regular;
 }
 
-/// Rounds begin at least kPace apart, however many notices come: a flood of notices must not become
-/// a flood of requests.
+/// Rounds begin at least kPace apart: a flood of notices must not become a flood of requests.
 void Lease::hurry(Instant now) {
   constexpr Duration kPace = std::chrono::milliseconds(100);
   hurried_ = std::min(hurried_, std::max(now, last_asked_ + kPace));
@@ -134,14 +133,8 @@ void Lease::take_answer(Voter& voter, const Reply& reply) {
 
 void Lease::settle() {
   const Instant before = valid_until_;
-  std::vector<Instant> expiries;
-  std::size_t elsewhere = 0;
-  expiries.reserve(voters_.size());
-  for (const Voter& voter : voters_) {
-    expiries.push_back(voter.expires);
-    elsewhere += voter.latest == Whose::elsewhere ? 1 : 0;
-  }
-  valid_until_ = quorum_expiry(std::move(expiries));
+  valid_until_ = quorum_expiry(voters_, &Voter::expires);
+  const std::size_t elsewhere = how_many(voters_, Whose::elsewhere, &Voter::latest);
   if (!lost_ && elsewhere >= blocking_minority(voters_.size())) {
     lost_ = true;
     valid_until_before_loss_ = before;
@@ -155,13 +148,10 @@ void Lease::count_round(const Reply& reply, Instant now) {
   if (renewed) voter.renewed_round = round_;
   if (std::exchange(voter.answered_round, round_) == round_ && !renewed) return;
 
-  const auto in_round = [this](std::uint32_t Voter::*latest) {
-    return static_cast<std::size_t>(std::ranges::count(voters_, round_, latest));
-  };
-  if (in_round(&Voter::renewed_round) >= quorum(voters_.size())) {
+  if (how_many(voters_, round_, &Voter::renewed_round) >= quorum(voters_.size())) {
     failing_ = false;
     next_round_ = std::max(next_round_, reply.sent + timing_.renew_every());
-  } else if (in_round(&Voter::answered_round) == voters_.size()) {
+  } else if (how_many(voters_, round_, &Voter::answered_round) == voters_.size()) {
     failing_ = true;
     next_round_ = std::min(next_round_, now + timing_.retry_every());
   }

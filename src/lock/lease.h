@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -11,8 +10,7 @@
 
 namespace redlock::lock {
 
-/// A lock that we hold: the latest answers of the servers, until when a quorum of them surely keeps
-/// our token, and when to renew.
+/// A lock that we hold: the servers' latest answers, until when a quorum keeps it, when to renew.
 class Lease {
  public:
   Lease(const Attempt& won, const Timing& timing, Instant now);

@@ -18,8 +18,7 @@ bool is_value(std::string_view answer) {
   return !answer.empty() && answer != kSilent && answer != kDistrusted;
 }
 
-/// Whose value stands in the way on that server, or what else does. Empty: nothing does, or only
-/// another waiter's turn.
+/// Whose value stands in the way on that server, or what else. Empty: nothing, or only a turn.
 std::string answer_of(const Attempt::Vote& vote) {
   using State = Attempt::VoteState;
   if (vote.state == State::granted) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,8 +37,7 @@ class Obstacles {
  private:
   void spare_holder(std::size_t at_least);
   void judge() {
-    const auto standing = static_cast<std::size_t>(std::ranges::count(stand_, true));
-    prevail_ = standing >= blocking_minority(stand_.size());
+    prevail_ = how_many(stand_, std::identity()) >= blocking_minority(stand_.size());
   }
 
   std::vector<std::string> answers_;  ///< by server, the latest ones; empty: it would grant

@@ -74,8 +74,7 @@ void RunningJob::kill_if_due(Instant now, Effects& effects) {
   last_kill_ = now;
 }
 
-/// The first KILL comes one grace after TERM, but always early enough to be carried out before the
-/// lease ends.
+/// The first KILL comes one grace after TERM, but always early enough before the lease ends.
 Instant RunningJob::kill_due() const {
   const Instant latest = plan_.timing.kill_at(lease_.end(), head_start_);
   if (unwinding_) return std::min(last_kill_ + kLongestUnwinding, latest);

@@ -118,8 +118,7 @@ void Session::on_tick() {
   }
 }
 
-/// Subscribes once the job has run for a while, and again, at the pace of the renewals, where a
-/// subscription has ended.
+/// Subscribes once the job has run for a while, and with each renewal where a subscription ended.
 void Session::tick_lease() {
   const bool regular = job_->lease().tick(now_, effects_);
   const bool begins = now_ >= listen_at_;
@@ -209,9 +208,8 @@ void Session::start_job(std::uint64_t fence) {
   number_ = fence;
   won_at_ = now_;
   phase_ = Phase::starting;
-  const std::size_t votes = how_many(won.votes(), [](const Attempt::Vote& vote) {
-    return vote.state == Attempt::VoteState::granted;
-  });
+  const std::size_t votes =
+      how_many(won.votes(), Attempt::VoteState::granted, &Attempt::Vote::state);
   const Instant valid_until = lease().valid_until();
   emit(report::Acquired{won.id(), fence, votes, now_ - began_, valid_until - now_});
   effects_.emplace_back(Spawn{won.id(), fence, valid_until - plan_.timing.needed_to_start()});
@@ -262,14 +260,12 @@ void Session::release_lease() {
   release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), 3 * plan_.server_timeout);
   acquisition_.release().retry(now_, effects_);
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
-  // The mark goes ahead of the release on every connection: a process that finds the lock free
-  // finds the mark, too.
+  // The mark goes first on every connection: a process that finds the lock free finds the mark.
   if (may_mark()) done_marks_.mark(job_->began(), plan_.timing.once, effects_);
   const Instant keep_until = was_ours() ? lease().keep_until() : Instant{};
   cools_ = keep_until > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    // Even if our lease is over: a process that joined may have kept the lock while we were
-    // stopped.
+    // Even if our lease is over: a process that joined may have kept the lock since then.
     acquisition_.release().leave(server, lease().attempt(), keep_until, now_, effects_);
   }
 }

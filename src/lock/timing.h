@@ -20,14 +20,17 @@ constexpr std::size_t blocking_minority(std::size_t servers) {
   return servers - quorum(servers) + 1;
 }
 
-/// How many of `all` are as `is_so` says.
+/// How many of `all` are as `is_so` says; or have this value as their `what`.
 template <class All, class Predicate>
 constexpr std::size_t how_many(const All& all, Predicate is_so) {
   return static_cast<std::size_t>(std::ranges::count_if(all, is_so));
 }
+template <class All, class Value, class What>
+constexpr std::size_t how_many(const All& all, const Value& value, What what) {
+  return static_cast<std::size_t>(std::ranges::count(all, value, what));
+}
 
-/// A job that forks faster than it is killed needs another KILL. While a KILL finds nothing new,
-/// each pause is twice the one before.
+/// A job that forks faster than it is killed needs another KILL; each in vain doubles the pause.
 inline constexpr Duration kKillAgain = std::chrono::milliseconds(20);
 inline constexpr Duration kLongestKillPause = std::chrono::seconds(1);
 constexpr Duration pause_after_kill(Duration last_pause, bool found_new) {

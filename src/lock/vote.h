@@ -130,9 +130,8 @@ struct NotCommitted {
   std::uint64_t last;  ///< the server's number, 0 if it has none
 };
 
-/// release, leave: the lock was ours and is deleted; or it cools for the rest of its minimum hold.
-/// repair, inquire: the owner has released the lock by the token. leave_queue: we are not in the
-/// queue any more.
+/// release, leave: the lock was ours and is deleted, or cools for the rest of its minimum hold.
+/// repair, inquire: the owner has released the lock by the token. leave_queue: we have left it.
 struct Released {
   bool cooling = false;
   bool kept = false;  ///< other processes still hold it

@@ -42,8 +42,7 @@ constexpr Duration kBetweenRounds = milliseconds(5);
 constexpr Duration kMostBetweenRounds = milliseconds(100);
 constexpr unsigned kCredit = 32;
 
-/// The shortest pause before a round if the pause before the last round was already cut short for
-/// an expiry.
+/// The shortest pause before a round if the pause before the last one was cut short for an expiry.
 constexpr Duration kBetweenExpiries = milliseconds(50);
 
 /// Another program holds the lock: it left no record of the holder, and its value is none of ours.
@@ -55,8 +54,7 @@ bool is_foreign(const Refused& refusal) {
 
 }  // namespace
 
-/// The largest ticket of a quorum: a waiter that comes later than that gets a larger one from one
-/// of these servers.
+/// The largest ticket of a quorum: later waiters get a larger one from one of these servers.
 void Waiter::round_ended(const Attempt& attempt, bool quorum_answered, Effects& effects) {
   if (!quorum_answered) return leave(effects);
   note_places(attempt);

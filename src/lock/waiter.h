@@ -99,8 +99,7 @@ class Backoff {
 /// hosts starts at the same instant, exactly one run must happen, not none.
 inline constexpr Duration kTryOnceBears = std::chrono::seconds(2);
 
-/// A single try waits longer while it is refused for turns only: servers are still finding out
-/// which waiters are stopped.
+/// A single try bears turns for longer: servers are still finding out which waiters are stopped.
 inline constexpr Duration kTryOnceBearsTurns = std::chrono::seconds(5);
 
 /// The shortest time between the beginnings of two rounds of a waiter that was woken, however often

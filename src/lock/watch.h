@@ -69,8 +69,7 @@ class Watch {
   [[nodiscard]] bool wants_measure(const WorkerState& state) const;
 
   Timing timing_;
-  Instant measured_until_{};  ///< the end of the lease at the time of the measurement with a live
-                              ///< worker
+  Instant measured_until_{};  ///< the end of the lease when it was measured with a live worker
   Duration head_start_{};     ///< what that measurement gave
   bool alone_ = false;
   bool stopped_ = false;

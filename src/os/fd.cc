@@ -25,23 +25,6 @@ namespace {
 
 constexpr std::array kStandard = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
 
-/// Without /proc, the first 1024.
-std::vector<int> open_descriptors() {
-  std::vector<int> found;
-  const OpenDirectory directory(::opendir("/proc/self/fd"));
-  if (!directory) {
-    for (int fd = 0; fd < 1024; ++fd) {
-      if (::fcntl(fd, F_GETFD) >= 0) found.push_back(fd);
-    }
-    return found;
-  }
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const auto fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));  // 0: . and ..
-    if (fd > 0 && fd != ::dirfd(directory.get())) found.push_back(fd);
-  }
-  return found;
-}
-
 }  // namespace
 
 void fail(const std::string& what) {
@@ -133,7 +116,9 @@ void detach() {
     // A caller that reads our output to the end (`token=$(…)`) would wait for our death.
     if (::dup2(null.get(), fd) < 0) fail("dup2");
   }
-  for (const int fd : open_descriptors()) {
+  const OpenDirectory ours(::opendir("/proc/self/fd"));
+  while (const dirent* const entry = ours ? ::readdir(ours.get()) : nullptr) {
+    const auto fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));  // 0: . and ..
     // A descriptor that we inherited is not close-on-exec, and one that we opened is.
     const int flags = fd > STDERR_FILENO ? ::fcntl(fd, F_GETFD) : -1;
     if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ::close(fd);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "os/clock.h"
-#include "os/fd.h"
 
 namespace redlock::os {
 

@@ -23,8 +23,7 @@ class Loop {
   Loop();
 
   /// Blocks until an interest is ready or `deadline` has come; sets their `ready`. A timerfd on
-  /// CLOCK_BOOTTIME keeps the deadline: poll(2)'s own time-out would not count a suspend. Throws
-  /// Error (71).
+  /// CLOCK_BOOTTIME keeps the deadline: poll(2) would not count a suspend. Throws Error (71).
   void wait(std::span<Interest> interests, lock::Instant deadline);
 
  private:

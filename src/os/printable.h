@@ -20,6 +20,11 @@ char32_t code_of(std::string_view character);
 /// Whether a message may show one character as it is, see printable().
 bool is_printable(std::string_view character);
 
+/// A control byte of ASCII.
+constexpr bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
 /// `text` in one line and without power over a terminal: '?' replaces each control character (C0,
 /// DEL, C1, the line and paragraph separators), each character that changes the direction of
 /// writing or is invisible on purpose, and each byte that is not UTF-8. Cut at `most_bytes`, with

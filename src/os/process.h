@@ -26,8 +26,7 @@ bool started_by_same_program();
 /// `title`, as far as there is room, for the arguments.
 void rename_process(const char* name, const std::string& title);
 
-/// Empty if there is no such process, or the kernel refuses (before Linux 5.3, or a seccomp
-/// filter).
+/// Empty if there is no such process, or the kernel refuses (before Linux 5.3, or seccomp(2)).
 Fd open_pidfd(pid_t pid);
 
 /// Whether that process has ended, reaped or not; false if there is no pidfd.

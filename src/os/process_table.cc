@@ -24,8 +24,7 @@ namespace {
               why + "; redlock needs it to find and stop the processes of a job");
 }
 
-/// Nothing for a dead process. If only its main thread has ended, a process is a zombie with other
-/// threads.
+/// Nothing for a dead process. One whose main thread has ended is a zombie with other threads.
 std::optional<ProcessEntry> parse_stat(pid_t pid, const char* text) {
   // The name is in parentheses and may contain anything, even parentheses: the last one ends it.
   const char* const name_end = std::strrchr(text, ')');

@@ -53,16 +53,14 @@ class ProcessTable {
 
   /// Every living process in the order of the PIDs, except those that /proc hides from this process
   /// (hidepid, in proc(5)). `visit` gets each together with a pidfd, which was opened before the
-  /// process was read (an empty one if the kernel refuses it). Needs one descriptor, two with
-  /// `visit`.
+  /// process was read (empty if the kernel refuses it). Needs one descriptor, with `visit` two.
   using Visit = std::function<void(const ProcessEntry&, const Fd& pidfd)>;
   void read(std::vector<ProcessEntry>& living, const Visit& visit = {});
 
   /// One living process. Needs one descriptor.
   [[nodiscard]] std::optional<ProcessEntry> look(pid_t pid) const;
 
-  /// Our children, including dead ones and those that /proc hides. Empty if Linux was built without
-  /// this list. Needs one descriptor.
+  /// Our children, also dead and hidden ones. Empty if Linux lacks this list. Needs one descriptor.
   void read_own_children(std::vector<pid_t>& children) const;
 
  private:

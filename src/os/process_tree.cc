@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// For every signal, this finds the processes of the job again, in one reading of /proc. While it
-// reads, processes end, fork and change parents. Three facts make its result exact where it must
-// be:
+// For every signal, this finds the processes of the job again, in one reading of /proc, while they
+// end, fork and change parents. Three facts make the result exact where it must be:
 //
 //   A process is younger than its parent, and than the subreaper that inherits it. If it is older
 //   than the process that now has its parent's PID, that PID has been used again.
@@ -26,7 +25,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "error.h"
 
@@ -118,8 +116,7 @@ void ProcessTree::set_apart_children() {
   classify(OwnChildren::are_strangers);
 }
 
-/// The parent of the job may have reaped it before pidfd_open: then its PID may belong to another
-/// process.
+/// If the parent of the job reaped it before pidfd_open, its PID may belong to another process.
 void ProcessTree::lead(pid_t pid, bool own_group) {
   const ProcessTable::Loan loan(table_);
   leader_fd_ = open_pidfd(pid);
@@ -333,8 +330,7 @@ bool ProcessTree::is_excluded(pid_t pid, pid_t group) const {
 }
 
 /// `pidfd`: opened before the process was read; if it is null, this reads the process again.
-/// Without pidfds the signal follows the reading so soon that the kernel cannot have used all other
-/// PIDs.
+/// Without pidfds, the signal follows so soon that the kernel cannot have used all other PIDs.
 ProcessTree::Refusal ProcessTree::send(const ProcessEntry& process, const Fd* pidfd) const {
   if (process.parent == ::getpid()) return send_by_pid(process.pid);
   Fd opened;

@@ -32,10 +32,6 @@ void use_own_services() {
 #endif
 }
 
-struct FreeAddrinfo {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
-};
-
 Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -51,7 +47,7 @@ Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
     result.system_error = errno;
     return result;
   }
-  const std::unique_ptr<addrinfo, FreeAddrinfo> owner(list);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
   for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
     if (at->ai_addrlen > sizeof(sockaddr_storage)) continue;
     Address address;
@@ -66,8 +62,7 @@ Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
 }  // namespace
 
 // Shared with the thread, which may outlive the Lookup. `result` belongs to the thread until `done`
-// is set and to the Lookup from then on. `done` is an atomic and not a mutex, because fork() must
-// not copy a locked one.
+// is set, and then to the Lookup. `done` is an atomic: fork() must not copy a locked mutex.
 struct Lookup::State {
   Fd event;
   std::atomic<bool> done{false};
@@ -124,10 +119,6 @@ void Lookup::begin() {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
-
-Lookup::~Lookup() = default;
-Lookup::Lookup(Lookup&&) noexcept = default;
-Lookup& Lookup::operator=(Lookup&&) noexcept = default;
 
 int Lookup::fd() const {
   return state_->event.get();

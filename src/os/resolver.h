@@ -36,9 +36,6 @@ std::optional<Address> numeric_address(const std::string& host, std::uint16_t po
 class Lookup {
  public:
   Lookup(std::string host, std::uint16_t port);
-  ~Lookup();
-  Lookup(Lookup&&) noexcept;
-  Lookup& operator=(Lookup&&) noexcept;
 
   /// Readable once take() has the result. -1: take() has already returned it.
   [[nodiscard]] int fd() const;

@@ -10,8 +10,7 @@ namespace redlock::os {
 /// Type=notify. The protocol is sd_notify(3): a datagram to the socket that NOTIFY_SOCKET names.
 class ServiceManager {
  public:
-  /// The variable, which other programs must not inherit: most managers listen to the main process
-  /// alone.
+  /// Other programs must not inherit this variable: most managers listen to the main process alone.
   static constexpr const char* kVariable = "NOTIFY_SOCKET";
 
   ServiceManager();

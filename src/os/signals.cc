@@ -17,7 +17,6 @@
 #include <iterator>
 
 #include "os/clock.h"
-#include "os/fd.h"
 #include "os/process.h"
 
 namespace redlock::os {

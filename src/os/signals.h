@@ -56,8 +56,7 @@ class SignalSource {
 
   [[nodiscard]] const sigset_t& entry_mask() const { return entry_mask_; }
 
-  /// From now on job control (TSTP, TTIN, TTOU) no longer stops this process; TSTP and CONT come
-  /// out of take().
+  /// From now on job control does not stop this process; TSTP and CONT come out of take().
   void take_job_control();
 
   /// Stops this process by a job control signal's default action, after take_job_control(). Returns

@@ -46,6 +46,12 @@ bool is_pipe(int fd) {
   return ::fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
+std::optional<std::size_t> size_of_terminal(int fd, unsigned short winsize::*of) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.*of == 0) return std::nullopt;
+  return size.*of;
+}
+
 /// Catches foreign text that no other code has cleaned. Some reports have several lines.
 std::string printable_lines(std::string_view text) {
   std::string clean;
@@ -176,15 +182,11 @@ void Stderr::drain(std::chrono::milliseconds patience) {
 }
 
 std::optional<std::size_t> terminal_width(int fd) {
-  winsize size{};
-  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
-  return size.ws_col;
+  return size_of_terminal(fd, &winsize::ws_col);
 }
 
 std::optional<std::size_t> terminal_height(int fd) {
-  winsize size{};
-  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return std::nullopt;
-  return size.ws_row;
+  return size_of_terminal(fd, &winsize::ws_row);
 }
 
 bool locale_is_utf8() {

@@ -28,8 +28,7 @@ std::string quoted(std::string_view text, Letters letters) {
   return Record(text).dump(-1, ' ', letters == Letters::ascii, Record::error_handler_t::replace);
 }
 
-/// `parts` in lines of their own, between the brackets. Texts contain no line breaks: they are
-/// escaped as \n.
+/// `parts` in lines of their own, between the brackets. In texts, line breaks are escaped as \n.
 std::string indented(char open, const std::vector<std::string>& parts, char close) {
   std::string out(1, open);
   for (const std::string& part : parts) {

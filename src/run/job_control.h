@@ -43,7 +43,6 @@
 
 #include <optional>
 
-#include "os/stderr.h"
 #include "run/supervision.h"
 
 namespace redlock::run {
@@ -76,8 +75,7 @@ class JobControl {
   /// From now on this process is the supervisor of that job.
   void supervise(pid_t job);
 
-  /// The job was stopped or continued, according to waitpid(2); 0: it was continued. The latest
-  /// news counts.
+  /// The latest news of the job: stopped or continued, according to waitpid(2); 0: continued.
   void note(int wait_status);
   /// The job is stopped, and the supervisor has not followed it yet.
   [[nodiscard]] bool behind() const { return stopped_by_ != 0; }
@@ -88,8 +86,7 @@ class JobControl {
   /// process could not stop.
   [[nodiscard]] bool stop_self(lock::Instant wake_at);
 
-  /// After fg the shell has given the terminal to our group: gives it to the job. After bg the job
-  /// goes on without it.
+  /// After fg our group has the terminal: gives it to the job. After bg the job does without.
   void continue_job() const;
 
   /// The job is dead. `restore_modes`: it had no time to restore echo and other modes itself.

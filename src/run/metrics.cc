@@ -90,9 +90,8 @@ std::optional<std::uint64_t> value_of(std::string text, bool seconds) {
   return value;
 }
 
-/// Reads one line with a sample. False if it is none, or the second one of its lock and family.
-bool take_sample(std::string_view line, Metrics& metrics,
-                 std::map<std::string, unsigned>& families_seen) {
+/// Reads one line with a sample. False if it is none.
+bool take_sample(std::string_view line, Metrics& metrics) {
   const auto* const family =
       std::ranges::find(kFamilies, line.substr(0, line.find('{')), &Family::name);
   if (family == std::end(kFamilies)) return false;
@@ -101,10 +100,7 @@ bool take_sample(std::string_view line, Metrics& metrics,
   const auto lock = take_in_quotes(line);
   if (!lock || !take(line, "} ")) return false;
   const auto value = value_of(std::string(line), in_seconds(*family));
-  const unsigned bit = 1U << static_cast<unsigned>(family - std::begin(kFamilies));
-  unsigned& seen = families_seen[*lock];
-  if (!value || (seen & bit) != 0) return false;
-  seen |= bit;
+  if (!value) return false;
   metrics[*lock].*family->sample = *value;
   return true;
 }
@@ -164,14 +160,13 @@ std::string to_text(const Metrics& metrics) {
 
 std::optional<Metrics> parse_metrics(std::string_view text) {
   Metrics metrics;
-  std::map<std::string, unsigned> families_seen;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) return std::nullopt;
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
     if (line.starts_with("# HELP redlock_") || line.starts_with("# TYPE redlock_")) continue;
-    if (!take_sample(line, metrics, families_seen)) return std::nullopt;
+    if (!take_sample(line, metrics)) return std::nullopt;
   }
   return metrics;
 }

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -102,12 +101,6 @@ void Runner::leave() {
   out_.drain(std::chrono::milliseconds(100));
   reserve_->supervision->lost.store(lost);
   worker_->leave(end());
-}
-
-/// Only before there is a job, or when it is dead.
-void Runner::give_back() noexcept {
-  if (driver::give_back(driver_, plan_.server_timeout)) return;
-  driver::say_may_stay_locked(job_.lock.name, plan_.timing.life(), out_);
 }
 
 /// Ends the job first. If it has ended by itself, redlock ends with its status.

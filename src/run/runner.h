@@ -23,8 +23,7 @@ struct Job {
   Stage stage;          ///< which lock of several this one is, and what to run
 };
 
-/// The heart of `redlock run`: performs for the loop (driver/driver.h) everything that concerns the
-/// job.
+/// The heart of `redlock run`: performs for the loop (driver/driver.h) all that concerns the job.
 ///
 /// Until redlock holds the lock this is one process. Then it forks: the child goes on with the
 /// loop, as the worker, and starts the job; the parent becomes the supervisor (run/supervision.h).
@@ -66,7 +65,7 @@ class Runner : private driver::Host {
   [[nodiscard]] Exit end() const;
   [[noreturn]] void leave();
   Exit watch_job();
-  void give_back() noexcept;
+  void give_back() noexcept { driver::give_back(driver_, plan_, job_.lock.name, out_); }
   [[noreturn]] void end_worker(const char* why) noexcept;
   bool kill_job() noexcept;
   void reap(lock::Instant now);

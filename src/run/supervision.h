@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How the two processes of `redlock run` communicate. Once redlock holds the lock:
+// How the two processes of `redlock run` communicate, and how either of them ends the job. Once
+// redlock holds the lock:
 //
 //   supervisor    run/supervisor.h: the PID that the user sees; signals, the terminal, a timer
 //    └─ worker    run/runner.h: servers, session, renewals
@@ -17,11 +18,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "exit_status.h"
 #include "lock/watch.h"
 #include "os/loop.h"
-#include "os/process.h"
+#include "os/process_tree.h"
+#include "os/stderr.h"
 
 namespace redlock::run {
 
@@ -29,8 +34,7 @@ namespace redlock::run {
 /// keep redlock alive for longer than this beyond the end of the lease.
 inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 
-/// In an os::SharedPage. Where nothing else is said, the worker writes, and once it is dead, the
-/// supervisor.
+/// In an os::SharedPage. Where nothing else is said, the worker writes, or the supervisor after it.
 struct Supervision {
   static constexpr int kNone = -1;
 
@@ -50,8 +54,7 @@ struct Supervision {
   std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
 
-  /// By the process that has reaped the job's main process: the worker or, if that is dead, the
-  /// supervisor.
+  /// By the worker, which reaps the job's main process, or if that is dead, by the supervisor.
   void note_job_end(Exit end);
 
   /// A reader may find values of two different moments. That is harmless: both were true when
@@ -134,6 +137,62 @@ struct Reserve {
   os::Fd supervisor;
   os::Loop loop;           ///< the worker's own
   os::OpenDirectory proc;  ///< the worker's own
+};
+
+/// Kills the job. Says once which processes redlock is not permitted to kill: they may run at the
+/// same time as the next holder of the lock.
+class JobKiller {
+ public:
+  JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock);
+
+  /// KILL to every process of the job. True: it reached one that no KILL had reached before.
+  bool kill();
+
+  /// The time from the first KILL until every process of the job is dead.
+  [[nodiscard]] lock::Duration cost();
+
+  /// Reports that redlock ends although processes of the job are left (kLastAttempts).
+  void say_left();
+
+ private:
+  void say_refused(const std::vector<pid_t>& refused);
+
+  os::ProcessTree& tree_;
+  os::Stderr& out_;
+  std::string lock_;  ///< as sentences name it
+  bool said_refused_ = false;
+};
+
+/// `--on-lost COMMAND`: /bin/sh runs it once, when redlock stops the job because of the lock. It is
+/// no part of the job: redlock does not stop it, and the release of the lock does not wait for it.
+class LostHook {
+ public:
+  /// `command`: empty if there is none. `environment`: its own.
+  LostHook(std::string command, std::vector<std::string> environment)
+      : command_(std::move(command)), environment_(std::move(environment)) {}
+
+  /// Starts the command; does nothing if called again.
+  void start(os::ProcessTree& tree, const os::SignalSource& signals, os::Stderr& out);
+
+  /// The process group of the command and of what it leaves in the background; -1: not started.
+  [[nodiscard]] pid_t group() const { return group_; }
+
+  /// The latest moment at which finish() returns.
+  [[nodiscard]] lock::Instant limit() const { return limit_; }
+
+  void reaped(pid_t pid) {
+    if (pid == pid_) pid_ = -1;
+  }
+
+  /// Waits for the command, for at most 10 s from its start, and then kills it. Reaps children.
+  void finish(os::Stderr& out);
+
+ private:
+  std::string command_;
+  std::vector<std::string> environment_;
+  pid_t pid_ = -1;
+  pid_t group_ = -1;
+  lock::Instant limit_{};
 };
 
 }  // namespace redlock::run

@@ -168,8 +168,7 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
   if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
 }
 
-/// Reaps the worker and, once that is dead, its former descendants. Then we also see when the job
-/// is stopped.
+/// Reaps the worker and, once that is dead, its former descendants; then also sees the job's stops.
 void Supervisor::reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {

@@ -9,8 +9,6 @@
 #include "lock/plan.h"
 #include "os/clock.h"
 #include "run/job_control.h"
-#include "run/job_killer.h"
-#include "run/lost_hook.h"
 
 namespace redlock::run {
 

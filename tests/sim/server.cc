@@ -29,8 +29,8 @@ void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started
   clock_ = replica_clock_ = clock;
   if (context_.lock_key != lock_key) {
     context_ = lock_context(lock_key, kNoWaiter, settings);
-    queue_key_ = redis::queue_prefix(lock_key) + "queue";
-    alive_key_ = redis::queue_prefix(lock_key) + "alive";
+    queue_key_ = redis::helper_key(lock_key, "queue");
+    alive_key_ = redis::helper_key(lock_key, "alive");
   }
   context_.restart_grace = std::chrono::seconds(settings.restart_grace_s);
   context_.ttl = milliseconds(settings.ttl_ms);

@@ -171,14 +171,14 @@ TEST_CASE("servers: the environment's list is split at white space, and a flag r
   const Variables two = {{"REDLOCK_SERVERS", "  redis://a:1/2 \n\tunix:///run/r.sock  "}};
   const auto from_environment = settings({}, two).servers;
   REQUIRE(from_environment.size() == 2);
-  CHECK(from_environment[0].host == "a");
+  CHECK(from_environment[0].address.host == "a");
   CHECK(from_environment[0].db == 2);
   CHECK(from_environment[1].path == "/run/r.sock");
   const auto from_flags =
       settings({"-S", "redis://c", "--server=redis://d", "-Sredis://e"}, two).servers;
   REQUIRE(from_flags.size() == 3);
-  CHECK(from_flags[0].host == "c");
-  CHECK(from_flags[2].host == "e");
+  CHECK(from_flags[0].address.host == "c");
+  CHECK(from_flags[2].address.host == "e");
   CHECK(settings({"-S", "redis://c"}, {{"REDLOCK_SERVERS", "junk"}}).servers.size() == 1);
 }
 

@@ -256,8 +256,8 @@ TEST_CASE(
   REQUIRE(::listen(listener.get(), 1) == 0);
   REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
   redis::Endpoint endpoint;
-  endpoint.host = "127.0.0.1";
-  endpoint.port = ntohs(address.sin_port);
+  endpoint.address.host = "127.0.0.1";
+  endpoint.address.port = ntohs(address.sin_port);
   redis::Dialer dialer(12'345ms);
   dialer.start(endpoint, kStart, kStart + 1s);
   os::Fd connected;
@@ -278,9 +278,9 @@ TEST_CASE(
 
 TEST_CASE("a lookup that is still running is not taken for that of the next place") {
   redis::Endpoint name;
-  name.host = "redlock.invalid";
+  name.address.host = "redlock.invalid";
   redis::Endpoint address;
-  address.host = "127.0.0.1";
+  address.address.host = "127.0.0.1";
   redis::Dialer dialer(1s);
   dialer.start(name, kStart, kStart + 1s);
   dialer.start(address, kStart, kStart + 1s);

@@ -27,7 +27,8 @@ const Value kServed{.type = Value::Type::integer, .integer = 1};
 
 std::string place_of(const Locator& locator) {
   if (locator.place() == nullptr) return locator.failure() ? locator.failure()->why : "none";
-  return locator.place()->host + " " + std::to_string(locator.place()->port);
+  const redis::Address& address = locator.place()->address;
+  return address.host + " " + std::to_string(address.port);
 }
 
 struct Cluster {

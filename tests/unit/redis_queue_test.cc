@@ -59,8 +59,8 @@ TEST_CASE("queue: joining carries who we are and the ticket, leaving and handing
 }
 
 TEST_CASE("queue: the keys and channels of a name with a tag are in the slot of its tag") {
-  CHECK(queue_prefix("n") == "redlock:{n}:");
-  CHECK(queue_prefix("a{b}") == "redlock-tag:a{b}:");
+  CHECK(helper_key("n", "") == "redlock:{n}:");
+  CHECK(helper_key("a{b}", "") == "redlock-tag:a{b}:");
   CHECK(wake_channel("a{b}", "me") == "redlock-tag:a{b}:wake:me");
 }
 

@@ -149,7 +149,7 @@ TEST_CASE("trouble: what a server says is cut, cleaned, and never repeats a pass
 
 TEST_CASE("trouble: connecting") {
   Endpoint tcp;
-  tcp.host = "db1";
+  tcp.address.host = "db1";
   Endpoint unix_socket;
   unix_socket.kind = Endpoint::Kind::unix_socket;
   CHECK(contains(redis::connect_failed(tcp, ECONNREFUSED).why, "connection refused"));

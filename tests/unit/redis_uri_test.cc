@@ -80,8 +80,8 @@ TEST_CASE("uri: what is shown means the same when read again") {
        {"redis://db1/3", "redis://[fe80::1%25eth0]:1", "unix:///a%25b?db=2"}) {
     const Endpoint once = parse_uri(uri);
     const Endpoint twice = parse_uri(once.display());
-    CHECK(once.host == twice.host);
-    CHECK(once.port == twice.port);
+    CHECK(once.address.host == twice.address.host);
+    CHECK(once.address.port == twice.address.port);
     CHECK(once.path == twice.path);
     CHECK(once.db == twice.db);
   }
@@ -92,8 +92,8 @@ TEST_CASE("uri: parts are decoded") {
   CHECK(tcp.kind == Endpoint::Kind::tcp);
   CHECK(tcp.credentials.user == "a@b");
   CHECK(tcp.credentials.password == "p:w/@%");
-  CHECK(tcp.host == "db1");
-  CHECK(tcp.port == 7);
+  CHECK(tcp.address.host == "db1");
+  CHECK(tcp.address.port == 7);
   CHECK(tcp.db == 1);
   CHECK_FALSE(tcp.tls);
   CHECK(parse_uri("rediss://db1").tls);
@@ -104,7 +104,7 @@ TEST_CASE("uri: parts are decoded") {
   CHECK(unix_socket.credentials.user.empty());
   CHECK(unix_socket.credentials.password == "x");
   CHECK(unix_socket.db == 5);
-  CHECK(parse_uri("redis://[fe80::1%25eth0]").host == "fe80::1%eth0");
+  CHECK(parse_uri("redis://[fe80::1%25eth0]").address.host == "fe80::1%eth0");
 }
 
 TEST_CASE("uri: refused, with the reason") {

@@ -149,7 +149,7 @@ void Inspector::take_place() {
   const Link& link = questions_.link(server_);
   inspection_.certificate_expires = link.certificate_expires();
   if (const Endpoint& place = link.place(); place.kind == Endpoint::Kind::tcp) {
-    inspection_.place = Address{place.host, place.port}.display();
+    inspection_.place = place.address.display();
   }
 }
 

@@ -49,8 +49,7 @@ class Inspector {
  public:
   static constexpr std::chrono::minutes kSweptFor{5};
 
-  /// `server`: a connection of `questions`, which must outlive this. `lock_key`: of the lock that
-  /// check tries.
+  /// `server`: a connection of `questions`, which must outlive this. `lock_key`: of the trial lock.
   Inspector(Questions& questions, std::size_t server, std::string lock_key);
   Inspector(const Inspector&) = delete;
   Inspector& operator=(const Inspector&) = delete;
@@ -71,8 +70,7 @@ class Inspector {
     std::size_t connection;
     std::string wire;
     std::function<void(const Value& reply, lock::Duration took)> take;
-    /// Where to note why there is no answer, if that matters. After `trouble` nothing more is
-    /// asked.
+    /// Where to note why there is no answer, if that matters. `trouble` ends the questions.
     std::optional<lock::Unreachable> Inspection::*unanswered = nullptr;
   };
 

@@ -191,7 +191,7 @@ void Observer::ask_for_map(lock::Instant now) {
       trouble_ = *silence;
     } else {
       const Value& reply = answer.reply();
-      map_ = ClusterMap::read(reply, questions_.link(server_).place().host);
+      map_ = ClusterMap::read(reply, questions_.link(server_).place().address.host);
       if (!map_) trouble_ = unexpected_reply(reply);
     }
     questions_.close(server_);
@@ -199,8 +199,7 @@ void Observer::ask_for_map(lock::Instant now) {
       for (const Address& address : map_->primaries()) {
         Endpoint primary = questions_.place(server_);
         primary.kind = Endpoint::Kind::tcp;
-        primary.host = address.host;
-        primary.port = address.port;
+        primary.address = address;
         nodes_.push_back({questions_.connect_like(server_, std::move(primary))});
       }
     }
@@ -351,8 +350,8 @@ std::optional<std::string> Observer::trouble() const {
       std::ranges::find_if(nodes_, [](const Node& one) { return one.trouble.has_value(); });
   if (node == nodes_.end()) return gap_;
   if (!map_) return node->trouble->why;
-  const Endpoint& primary = questions_.place(node->connection);
-  return "node " + Address{primary.host, primary.port}.display() + ": " + node->trouble->why;
+  const Address& address = questions_.place(node->connection).address;
+  return "node " + address.display() + ": " + node->trouble->why;
 }
 
 }  // namespace redlock::redis

@@ -66,8 +66,7 @@ struct Observation {
 enum class Marks { asked, ignored };
 
 /// Looks at one server over one connection, but at a Cluster over a connection to each primary,
-/// after it has asked which primary has which keys. The results are there once the questions are
-/// finished.
+/// after it has asked which has which keys. The results are there once the questions are finished.
 class Observer {
  public:
   /// `server`: a connection of `questions`, which must outlive this.

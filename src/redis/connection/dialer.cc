@@ -8,15 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <iterator>
 #include <utility>
 
 namespace redlock::redis {
 namespace {
 
-// connect(2) on a Unix socket with a full backlog fails with EAGAIN, and poll(2) cannot wait for
-// it.
+// On a Unix socket with a full backlog, connect(2) fails with EAGAIN; poll(2) cannot wait for it.
 constexpr std::chrono::milliseconds kBacklogRetry{10};
 
 // The "connection attempt delay" that RFC 8305 recommends.
@@ -59,14 +57,14 @@ void Dialer::start(const Endpoint& server, lock::Instant now, lock::Instant dead
   endpoint_ = &server;
   deadline_ = deadline;
   // A lookup that was too slow for the last try may be done for this one, but its result ages.
-  const Address wanted{server.host, server.port};
+  const Address& wanted = server.address;
   if (lookup_ && (now - asked_ > kLookupLife || looked_up_ != wanted)) lookup_.reset();
   if (server.kind == Endpoint::Kind::unix_socket) {
     addresses_.push_back(address_of_socket(server.path));
-  } else if (auto address = os::numeric_address(server.host, server.port)) {
+  } else if (auto address = os::numeric_address(wanted.host, wanted.port)) {
     addresses_.push_back(*address);
   } else if (!lookup_) {
-    lookup_.emplace(server.host, server.port);
+    lookup_.emplace(wanted.host, wanted.port);
     looked_up_ = wanted;
     asked_ = now;
   }
@@ -123,8 +121,7 @@ os::Fd Dialer::take_connected(lock::Instant now) {
   return {};
 }
 
-/// Tries addresses until there is a socket to wait for, or no address is left. `error`: the errno
-/// of the latest one that failed.
+/// Tries addresses until there is a socket to wait for, or none is left. `error`: of the latest.
 void Dialer::try_next(lock::Instant now, int error) {
   while (next_ < addresses_.size()) {
     const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);

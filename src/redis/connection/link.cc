@@ -5,8 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <iterator>
-#include <string_view>
-#include <utility>
 
 namespace redlock::redis {
 namespace {

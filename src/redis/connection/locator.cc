@@ -116,8 +116,7 @@ Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
   for (const Address& node : endpoint.nodes) {
     Endpoint sentinel;
     sentinel.tls = endpoint.tls;
-    sentinel.host = node.host;
-    sentinel.port = node.port;
+    sentinel.address = node;
     sentinel.credentials = endpoint.sentinel_credentials;
     links.emplace_back(sentinel, tls, timeouts, "")
         .ask({.attempt = lock::kNoAttempt},
@@ -142,11 +141,9 @@ void Sentinels::turn(lock::Instant now) {
 
 void Sentinels::take(const Link& link, const Link::Arrival& arrival) {
   const auto fail = [&](lock::Unreachable why) {
-    const Endpoint& where = link.place();
-    why.why = "Sentinel " + Address{where.host, where.port}.display() + ": " + why.why;
+    why.why = "Sentinel " + link.place().address.display() + ": " + why.why;
     why.maybe_applied = false;
-    // A permanent trouble tells more than a Sentinel that is down. But while one is only down, time
-    // may help.
+    // A permanent trouble tells more than a Sentinel that is down, but time may help while one is.
     if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure = why;
     if (why.permanent) ++permanent_;
     ++failed_;
@@ -248,8 +245,7 @@ bool Locator::next(lock::Instant now) {
 /// A place has half of the time left if there is another one. Equal shares would be too short for a
 /// distant Cluster with many nodes.
 void Locator::go_to(const Address& address, lock::Instant now) {
-  here_.host = address.host;
-  here_.port = address.port;
+  here_.address = address;
   place_ = &here_;
   place_deadline_ = left_.empty() ? deadline_ : now + (deadline_ - now) / 2;
 }
@@ -274,7 +270,7 @@ bool Locator::is_confirmed_by(const Value& reply, lock::Instant now) {
     fail(error_reply(reply.text));
     return false;
   }
-  if (endpoint_.kind == Endpoint::Kind::cluster) last_ = Address{here_.host, here_.port};
+  if (endpoint_.kind == Endpoint::Kind::cluster) last_ = here_.address;
   // If the user may not ask for the role, the lock's scripts tell whether this is a replica.
   if (error || endpoint_.kind == Endpoint::Kind::cluster) return true;
   const bool role = reply.type == Value::Type::array && !reply.elements.empty() &&
@@ -296,7 +292,7 @@ void Locator::redirect(std::string_view moved, lock::Instant now) {
 
 void Locator::follow(std::string_view moved, lock::Instant now) {
   failure_.reset();
-  const std::optional<Address> address = read_redirection(moved, here_.host);
+  const std::optional<Address> address = read_redirection(moved, here_.address.host);
   if (!address) return fail(not_redis(Fate::never_sent));
   if (endpoint_.kind != Endpoint::Kind::cluster) return fail(error_reply(moved));
   if (++redirections_ > kMostRedirections) {
@@ -309,18 +305,17 @@ void Locator::follow(std::string_view moved, lock::Instant now) {
 }
 
 std::optional<Endpoint> Locator::named_by(std::string_view redirection) const {
-  const std::optional<Address> address = read_redirection(redirection, here_.host);
+  const std::optional<Address> address = read_redirection(redirection, here_.address.host);
   if (!address) return std::nullopt;
   Endpoint node = here_;
-  node.host = address->host;
-  node.port = address->port;
+  node.address = *address;
   return node;
 }
 
 lock::Unreachable Locator::at_place(lock::Unreachable trouble) const {
   if (!endpoint_.moves() || place_ == nullptr) return trouble;
   const std::string what = endpoint_.kind == Endpoint::Kind::cluster ? "node " : "primary ";
-  trouble.why = what + Address{here_.host, here_.port}.display() + ": " + trouble.why;
+  trouble.why = what + here_.address.display() + ": " + trouble.why;
   return trouble;
 }
 
@@ -356,7 +351,7 @@ void Locator::take_primary(lock::Instant now) {
     const bool newer = epoch > epoch_ || (epoch < epoch_ && sentinels_->all_answered());
     if (!primary || !newer) return;
     epoch_ = epoch;
-    superseded_ = *primary != Address{here_.host, here_.port};
+    superseded_ = *primary != here_.address;
   } else if (!primary) {
     failure_ = sentinels_->failure;
   } else if (epoch < epoch_ && !sentinels_->all_answered()) {

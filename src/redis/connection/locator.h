@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Where one configured server is reached now. Absent on purpose: the connection to that place
-// (link.h).
+// Where one configured server is reached now. Absent on purpose: the connection itself (link.h).
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

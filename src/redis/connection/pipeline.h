@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <deque>
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -104,8 +102,7 @@ class Pipeline {
   /// Each request sent has an answer, was refused or has timed out.
   [[nodiscard]] bool drained() const;
 
-  /// After the connection of a drained pipeline has ended: the refused requests become the first
-  /// ones to be sent.
+  /// After the connection of a drained pipeline has ended: the refused requests come first again.
   void restore_refused();
 
   /// The same if the connection goes on: they come after the requests that were sent over it.
@@ -121,8 +118,7 @@ class Pipeline {
   /// The next reply belongs to a flight that was refused.
   [[nodiscard]] bool is_refusing() const { return !requests_.empty() && requests_.front().refused; }
 
-  /// A request was refused: no other one begins before restore_refused(), repeat_refused() or
-  /// take_refused().
+  /// A request was refused: until restore_, repeat_ or take_refused(), no other one begins.
   [[nodiscard]] bool has_refused() const { return !refused_.empty(); }
 
   /// The connection has ended: reports that for every request, and forgets all.

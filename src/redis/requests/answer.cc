@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "lock/value.h"
@@ -57,8 +55,7 @@ std::optional<lock::Answer> read_refused_in_queue(const Value& reply, bool turn)
   return std::move(*refused);
 }
 
-/// How long we still distrust a server that is up for `uptime`. One second more than the grace, as
-/// Redis rounds its uptime.
+/// How long we still distrust a server that is up for `uptime`, which Redis rounds: hence 1 s more.
 std::chrono::seconds distrusted_for(const LockContext& context, std::chrono::seconds uptime) {
   if (context.restart_grace == std::chrono::seconds::zero()) return context.restart_grace;
   const std::chrono::seconds trusted_from = context.restart_grace + std::chrono::seconds(1);
@@ -162,14 +159,6 @@ std::optional<Waiter> read_waiter(const Value& entry) {
   return Waiter{part[0].text, std::chrono::milliseconds(std::min(*waited, kMost)), part[2].text};
 }
 
-std::optional<lock::Answer> read(lock::Op op, const LockContext& context, std::string_view word,
-                                 const Value& reply) {
-  if (op == lock::Op::acquire) return read_acquire(context, word, reply);
-  if (op == lock::Op::commit) return read_commit(word, reply);
-  if (op == lock::Op::repair) return read_repair(word, reply);
-  return read_other(op, word, reply);
-}
-
 }  // namespace
 
 bool fits(const Value& reply, std::string_view types) {
@@ -269,10 +258,15 @@ Taken read_taken(const Value& reply) {
 }
 
 lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply) {
-  if (!reply.elements.empty() && reply.elements.front().type == Value::Type::string) {
-    const std::string_view word = reply.elements.front().text;
-    if (const auto answer = read(op, context, word, reply)) return *answer;
-  }
+  const bool has_word =
+      !reply.elements.empty() && reply.elements.front().type == Value::Type::string;
+  if (!has_word) return unexpected_reply(reply);
+  const std::string_view word = reply.elements.front().text;
+  const auto answer = op == lock::Op::acquire  ? read_acquire(context, word, reply)
+                      : op == lock::Op::commit ? read_commit(word, reply)
+                      : op == lock::Op::repair ? read_repair(word, reply)
+                                               : read_other(op, word, reply);
+  if (answer) return *answer;
   return unexpected_reply(reply);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads replies as lock::Answer, and the numbers, times and records in them. Answers are untrusted:
-// a function returns nothing for a value that does not fit. Absent on purpose: what follows from an
-// answer (lock/).
+// a value that does not fit gives nothing. Absent on purpose: what follows from an answer (lock/).
 #pragma once
 
 #include <chrono>
@@ -28,8 +27,7 @@ lock::Answer read_waited(lock::Answer answer, const Value& waited, unsigned repl
 /// The server says that it is a replica of `primary` ("host:port", from its reply).
 lock::Unreachable replica_of(std::string_view primary);
 
-/// Whether the reply is an array of elements with these types: 's' a string, 'i' an integer, 'a' an
-/// array.
+/// Whether the reply is an array of these types: 's' a string, 'i' an integer, 'a' an array.
 bool fits(const Value& reply, std::string_view types);
 
 /// Numbers travel as text: a Lua number would lose digits beyond 2^53 unnoticed.

@@ -16,11 +16,6 @@ constexpr std::size_t kMaxName = 255;
 constexpr std::string_view kHead = "redlock:{";
 constexpr std::string_view kTaggedHead = "redlock-tag:";
 
-bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
-}
-
 [[noreturn]] void refuse(std::string_view name, std::string_view why) {
   std::string message = "lock name \"";
   message += os::printable(name, 80) + "\": ";
@@ -40,7 +35,7 @@ void check_lock_name(std::string_view name) {
     refuse(name, "must not begin with \"-\"; if it is an option, put it before the name");
   }
   if (name.size() > kMaxName) refuse(name, "longer than 255 bytes (with the prefix)");
-  if (std::ranges::any_of(name, is_control)) {
+  if (std::ranges::any_of(name, os::is_control)) {
     refuse(name, "control bytes (newline, tab, escape…) are not allowed");
   }
   if (name.starts_with(kHead) || name.starts_with(kTaggedHead)) {

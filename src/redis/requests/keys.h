@@ -26,7 +26,8 @@ struct LockKeys {
 void check_lock_name(std::string_view name);
 
 /// A helper key of the lock `key`, in the same Cluster slot: "redlock:{key}:part", or, if the key
-/// has a {tag} of its own, "redlock-tag:key:part" [`a` and `{a}` must not share them].
+/// has a {tag} of its own, "redlock-tag:key:part" [`a` and `{a}` must not share them]. With an
+/// empty part: what the names of all of them, and of the channels, begin with.
 std::string helper_key(std::string_view key, std::string_view part);
 
 /// The notice to a process that renews a lock: its owner has released it. Any other notice says

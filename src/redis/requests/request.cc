@@ -2,10 +2,8 @@
 #include "redis/requests/request.h"
 
 #include <utility>
-#include <vector>
 
 #include "lock/value.h"
-#include "redis/requests/keys.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/resp.h"
 
@@ -47,7 +45,7 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
                   secrets.hold,
                   waits ? context.waiter : "",
                   waits ? std::to_string(ask.ticket) : "",
-                  queue_prefix(context.lock_key)};
+                  helper_key(context.lock_key, "")};
   if (ask.once > lock::Duration::zero() && !shared) {
     const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
     keys.push_back(context.done_key);
@@ -141,7 +139,6 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
   // Rounded up: a key that lives longer than we assume does no harm.
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(ask.life);
   const std::string life = std::to_string(milliseconds.count());
-  const std::string fence = std::to_string(ask.fence);
   const bool shared = lock::is_of_reader(token);
   const auto keys = [&](Words common) { return with_readers(std::move(common), context, secrets); };
   switch (ask.op) {
@@ -177,7 +174,7 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
     case lock::Op::commit:
       return {encode_script(shared ? scripts::commit_shared : scripts::commit,
                             keys({context.lock_key, context.holder_key, context.fence_key}),
-                            {token, fence}),
+                            {token, std::to_string(ask.fence)}),
               1};
     case lock::Op::leave_queue:  // ServerSet encodes it: it has no attempt
     case lock::Op::acquire:
@@ -226,22 +223,19 @@ Flight for_server(Flight flight, const Endpoint& endpoint) {
   return flight;
 }
 
-std::string queue_prefix(std::string_view lock_key) {
-  return helper_key(lock_key, "");
-}
-
 std::string wake_channel(std::string_view lock_key, std::string_view waiter) {
   return helper_key(lock_key, std::string("wake:").append(waiter));
 }
 
 std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
                               std::string_view who, lock::Ticket ticket) {
-  return encode_command({"EVAL", scripts::join_queue, "1", lock_key, queue_prefix(lock_key), waiter,
-                         who, std::to_string(ticket)});
+  return encode_command({"EVAL", scripts::join_queue, "1", lock_key, helper_key(lock_key, ""),
+                         waiter, who, std::to_string(ticket)});
 }
 
 std::string encode_hand_on(std::string_view lock_key, std::string_view leaves) {
-  return encode_command({"EVAL", scripts::hand_on, "1", lock_key, queue_prefix(lock_key), leaves});
+  return encode_command(
+      {"EVAL", scripts::hand_on, "1", lock_key, helper_key(lock_key, ""), leaves});
 }
 
 std::string encode_waiting(std::string_view lock_key) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Encodes requests as commands. Those of the queue of waiters are best effort: a user without the
-// permission for it waits all the same. Absent on purpose: when to ask (lock/), and the reading of
-// replies (answer.h).
+// permission for it waits all the same. Absent on purpose: when to ask (lock/), replies (answer.h).
 #pragma once
 
 #include <chrono>
@@ -74,9 +73,6 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question);
 /// have the lock's slot (https://redis.io/docs/latest/develop/pubsub/, "Sharded Pub/Sub").
 Flight for_server(Flight flight, const Endpoint& endpoint);
 
-/// The beginning of the names of the queue's keys and channels: "redlock:{key}:".
-std::string queue_prefix(std::string_view lock_key);
-
 /// The channel for a waiter's wake-ups.
 std::string wake_channel(std::string_view lock_key, std::string_view waiter);
 
@@ -84,8 +80,7 @@ std::string wake_channel(std::string_view lock_key, std::string_view waiter);
 std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
                               std::string_view who, lock::Ticket ticket);
 
-/// That waiter leaves the queue, if one is given. If the lock is free, the server gives the first
-/// waiter its turn.
+/// That waiter leaves the queue, if given. If the lock is free, the first waiter gets its turn.
 std::string encode_hand_on(std::string_view lock_key, std::string_view leaves = {});
 
 /// Asks for the waiters: see read_waiting().
@@ -106,8 +101,7 @@ std::string encode_refuse(std::string_view lock_key, std::string_view host, std:
 std::string encode_refusals(std::string_view lock_key);
 
 /// Revokes the lock `key` with this token, for `redlock release --force`: it gets `value`, unless
-/// it has changed since the user saw it. The holder receives a notice, also if the lock was revoked
-/// before.
+/// it has changed since the user saw it. Notifies the holder, also if it was revoked before.
 Flight encode_revoke(const std::string& key, const std::string& token, const std::string& value);
 
 /// Deletes the key that the user saw, unless it has changed since. `token`: of its lock; empty for

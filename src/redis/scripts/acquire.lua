@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the lock if it is free, it is not another waiter's turn, and this server can vouch for that; or joins the
--- lock of an ancestor.
+-- Takes the lock if it is free, not another waiter's turn, and this server can vouch for that; or joins an ancestor's.
 --
 -- KEYS[1] to KEYS[4]  the lock, the holder hash, the fence hash, the tombstone
 -- ARGV[1]  our token

@@ -7,8 +7,7 @@
 -- ARGV[1]  the host, without blanks
 -- ARGV[2]  who gave up, and who held the lock, as JSON
 --
--- The field `refused` lists up to 32 hosts, the latest first; for each host, `refused:HOST` has how often, when
--- last, and ARGV[2].
+-- The field `refused` lists up to 32 hosts, the latest first; `refused:HOST` has how often, when last, and ARGV[2].
 --include field
 if field(KEYS[1], 'value', 16) == '' then return 0 end
 local time = redis.pcall('TIME')

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Deletes the key at the lock's name if it still is what the user saw, be it a redlock lock or a key of another
--- program.
+-- Deletes the key at the lock's name if it still is what the user saw, also if it is a key of another program.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the tombstone, if it is a redlock lock: it gets the lock's token, so that no late request of the holder

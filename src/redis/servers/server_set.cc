@@ -38,8 +38,7 @@ bool is_gone(const lock::Answer& answer) {
 
 }  // namespace
 
-// A host that acknowledges nothing loses its connection early enough for another try over a new one
-// well within the lease.
+// A host that acknowledges nothing loses its connection early enough for another try in the lease.
 ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
                      std::function<std::string()> holder, Timeouts timeouts,
                      std::chrono::seconds restart_grace, const TlsSettings& tls)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The configured servers as voters on one lock, and as places where we wait for it. Absent on
-// purpose: what follows from a vote, and when to join the queue (lock/); how a request looks
-// (redis/requests/).
+// purpose: what follows from a vote, when to join the queue (lock/), requests (redis/requests/).
 #pragma once
 
 #include <chrono>
@@ -79,8 +78,7 @@ class ServerSet {
 
   /// Tells every server that has answered all requests that a run on `host` gave up, unless nothing
   /// is logged. Must be the last request: over a Unix socket, a server that writes its answer to a
-  /// closed socket drops what comes after it. No answer is reported. `host`, `data`: as for
-  /// encode_refuse().
+  /// closed socket drops what comes after it. Reports nothing. `host`, `data`: see encode_refuse().
   void note_refusal(std::string_view host, std::string_view data, lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const;

@@ -2,7 +2,6 @@
 #include "redis/servers/subscriber.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "redis/wire/resp.h"
 
@@ -37,8 +36,7 @@ void Subscriber::subscribe(lock::Instant now) {
 
 void Subscriber::follow(const Endpoint& place) {
   if (!link_ || !link_->ready()) return;
-  const Endpoint& here = link_->place();
-  if (here.host != place.host || here.port != place.port) close();
+  if (link_->place().address != place.address) close();
 }
 
 void Subscriber::move(lock::Instant now) {
@@ -111,8 +109,7 @@ std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
   return std::nullopt;
 }
 
-/// The last of the answers is news. A server that refuses a subscription is not asked for it again:
-/// it may log each refusal.
+/// The last of the answers is news. A server may log each refusal, so we do not ask it again.
 std::optional<std::string> Subscriber::take_answer(bool refused) {
   if (refused) std::erase(commands_, unanswered_.front());
   unanswered_.pop_front();

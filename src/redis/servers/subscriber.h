@@ -29,8 +29,7 @@ class Subscriber {
   Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
              std::string channel);
 
-  /// Subscribes, unless it has done so or is about to. A server that has refused it once is not
-  /// asked again.
+  /// Subscribes, unless it has done so or is about to, or the server has refused it once.
   void subscribe(lock::Instant now);
 
   /// Messages are published at `place` from now on: leaves a subscription that is elsewhere. The

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <memory>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -71,8 +70,7 @@ std::string in_quotes(std::string_view text) {
   return '"' + untrusted(text) + '"';
 }
 
-/// Why a server's certificate, or that of its authority, was not accepted. `wanted`: the name or
-/// address that it should have.
+/// Why a certificate of a server or an authority was not accepted. `wanted`: its name or address.
 std::string explain(const OpenSsl& openssl, X509_STORE_CTX* store, std::string_view wanted) {
   const int error = openssl.X509_STORE_CTX_get_error(store);
   const std::string not_accepted =
@@ -193,8 +191,7 @@ void TlsContext::identify() {
   }
 }
 
-/// Throws for the first error that OpenSSL has noted, or with `otherwise` if that error is of no
-/// help.
+/// Throws for the first error that OpenSSL has noted, or with `otherwise` if that is of no help.
 void TlsContext::refuse(const std::string& what, const std::string& path,
                         const std::string& otherwise) {
   std::string why = otherwise;

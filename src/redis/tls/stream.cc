@@ -24,7 +24,7 @@ constexpr std::size_t kChunk = 16 * 1024;
 /// The host in the form of certificates and SNI: without the final dot of a fully qualified name,
 /// and without the zone of an address, which means something only on this host.
 std::string name_to_verify(const TlsSettings& settings, const Endpoint& endpoint) {
-  std::string name = settings.sni.empty() ? endpoint.host : settings.sni;
+  std::string name = settings.sni.empty() ? endpoint.address.host : settings.sni;
   name = name.substr(0, name.find('%'));
   if (name.ends_with('.')) name.pop_back();
   return name;
@@ -113,8 +113,7 @@ struct Stream::Tls {
     if (set != 1) throw std::bad_alloc();  // it would verify no name at all
   }
 
-  /// To be called with the result of each call. It is no failure if the call only needs more to
-  /// read.
+  /// Takes the result of each call. If the call only needs more to read, that is no failure.
   void look_at(int result) {
     const int error = openssl.SSL_get_error(ssl.get(), result);
     if (error == SSL_ERROR_NONE || error == SSL_ERROR_WANT_READ || error == SSL_ERROR_ZERO_RETURN) {

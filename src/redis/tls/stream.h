@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "lock/vote.h"
@@ -38,8 +37,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   enum class Handshake { under_way, done, failed };
-  /// To be called whenever the socket is ready, until it is done (immediately in plain text) or
-  /// failed.
+  /// To be called whenever the socket is ready, until it is done (in plain text it is) or failed.
   Handshake handshake();
 
   /// Returns how many bytes were taken. They count as sent, though with TLS some may have to wait

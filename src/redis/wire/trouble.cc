@@ -4,7 +4,6 @@
 #include <netdb.h>
 
 #include <cerrno>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -232,7 +231,7 @@ lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
 }
 
 lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_error) {
-  const std::string host = "cannot resolve \"" + endpoint.host + "\": ";
+  const std::string host = "cannot resolve \"" + endpoint.address.host + "\": ";
   if (error == EAI_SYSTEM) return never_sent(host + text_of(system_error));
   if (error == EAI_AGAIN) {
     return never_sent(host + "the name server does not answer; see DNS here, or use an address");

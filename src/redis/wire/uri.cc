@@ -92,11 +92,6 @@ std::string redact(std::string_view uri) {
   return place && uri.size() <= kLongestShown ? std::string(uri) : scheme + "***";
 }
 
-bool is_control_byte(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
-}
-
 /// The percent encoding; letters, digits, "-._~" and the bytes of `also_plain` stay.
 std::string percent_encoded(std::string_view text, std::string_view also_plain) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
@@ -139,7 +134,7 @@ struct UriText {
         c = static_cast<char>(value);
         i += 2;
       }
-      if (is_control_byte(c)) refuse("control bytes are not allowed");
+      if (os::is_control(c)) refuse("control bytes are not allowed");
       out += c;
     }
     return out;
@@ -268,9 +263,7 @@ void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
     text.refuse("in a user or password, \"/\" is written %2F");
   }
   if (endpoint.kind == tcp) {
-    Address address = text.address(nodes, kRedisPort);
-    endpoint.host = std::move(address.host);
-    endpoint.port = address.port;
+    endpoint.address = text.address(nodes, kRedisPort);
     if (!path.empty()) endpoint.db = text.database(path);
     return;
   }
@@ -336,7 +329,7 @@ std::string Endpoint::display() const {
     if (db != 0) shown += "?db=" + std::to_string(db);
     return os::printable(shown);
   }
-  if (!moves()) shown += Address{host, port}.display();
+  if (!moves()) shown += address.display();
   for (const Address& node : nodes) shown += (&node == &nodes.front() ? "" : ",") + node.display();
   if (kind == Kind::sentinel) shown += '/' + percent_encoded(service, ":@+,=");
   if (db != 0) shown += '/' + std::to_string(db);
@@ -354,7 +347,7 @@ std::string Endpoint::brief() const {
 Endpoint parse_uri(std::string_view uri) {
   const UriText text{uri};
   if (uri.empty()) throw Error(ExitStatus::usage, "a server URI is empty");
-  if (std::ranges::any_of(uri, [](char c) { return is_control_byte(c) || c == ' '; })) {
+  if (std::ranges::any_of(uri, [](char c) { return os::is_control(c) || c == ' '; })) {
     text.refuse("spaces and control bytes are not allowed (a space is written %20)");
   }
   // A comma separates nodes of one server. Only blanks separate servers.

@@ -47,8 +47,7 @@ struct Endpoint {
   };
   Kind kind = Kind::tcp;
   bool tls = false;  ///< never with unix_socket
-  std::string host;  ///< tcp: without brackets
-  std::uint16_t port = 6379;
+  Address address;   ///< tcp
   std::string path;  ///< unix_socket: the socket
   int db = 0;        ///< 0 to 2^31-1, for SELECT
   Credentials credentials;

@@ -31,8 +31,7 @@ local function refuse(word, blocker, left, holder)
   return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end
 
--- The waiter whose turn it is before ours, and for how many ms. gives: if nobody has the turn, the first waiter
--- gets it.
+-- The waiter whose turn it is before ours, and for how many ms. gives: if nobody has it, the first waiter gets it.
 local function turn_before(ticket, gives)
   local owner, left, theirs = standing_turn()
   if not owner then return gives and hand_on(ARGV[7], ticket), 500 end

@@ -3,8 +3,7 @@
 -- Removes us from the readers. The last one deletes the lock. If others stay, the lock lives no longer than they
 -- do: ours may have had the longest ttl. If the list is too large to read, the lock keeps its time to live.
 --
--- holder  the key of the holder hash: the lock's description there, its field shared, becomes that of a reader that
---         stays
+-- holder  the key of the holder hash: its field shared, the lock's description, becomes that of a reader that stays
 local function exit()
   redis.call('ZREM', readers, token)
   local small = is_small(readers, 1024)

@@ -30,8 +30,7 @@ local function note(life)
   return before == '~' .. token and mark == ''
 end
 
--- The other processes that joined the lock of our token and still hold it, as entries of the list of holds; nil if
--- we are not in that list.
+-- The other processes that joined the lock and still hold it, as in the list of holds; nil if we are not in it.
 local function find_others()
   local others, known = {}, hold == token
   each(field(KEYS[2], 'holds:' .. token, 65536), function(id, ends)

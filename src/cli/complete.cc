@@ -2,6 +2,7 @@
 #include "cli/complete.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "cli/command_line.h"
@@ -16,6 +17,15 @@ namespace {
 using config::Command;
 using config::Row;
 using config::Type;
+
+struct Script {
+  std::string_view shell;
+  std::string_view text;
+};
+/// Generated from the files in completions/ by CMakeLists.txt.
+constexpr Script kScripts[] = {
+#include "completion_scripts.inc"
+};
 
 /// Finds what the word under the cursor is.
 class Completer {
@@ -163,8 +173,9 @@ Completion complete(const std::vector<std::string>& words) {
   if (words[0] == "help") return complete_command(words[1], true);
   Completion result;
   if (words[0] != "completions") return result;
-  for (const char* shell : {"bash", "zsh", "fish"}) {
-    if (std::string_view(shell).starts_with(words[1])) result.candidates.push_back({shell, ""});
+  for (const Script& script : kScripts) {
+    const std::string shell(script.shell);
+    if (shell.starts_with(words[1])) result.candidates.push_back({shell, ""});
   }
   return result;
 }
@@ -196,13 +207,13 @@ Invocation completions(const std::vector<std::string>& args,
     return request;
   }
   if (shell == "-h" || shell == "--help") return Print{std::string(kHelp)};
-  const std::string_view script = completion_script(shell);
-  if (script.empty()) {
+  const auto* const script = std::ranges::find(kScripts, shell, &Script::shell);
+  if (script == std::end(kScripts)) {
     misused("no completions for the shell " + config::quote(shell) +
             ": redlock completions bash|zsh|fish");
   }
   if (args.size() > 1) misused("unexpected argument " + config::quote(args[1]));
-  return Print{std::string(script)};
+  return Print{std::string(script->text)};
 }
 
 }  // namespace redlock::cli

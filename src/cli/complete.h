@@ -34,7 +34,4 @@ struct Completion {
 /// Completion::also; `:job` has the index after a blank.
 std::string to_text(const Completion& completion);
 
-/// The script for `bash`, `zsh` or `fish`; empty for other shells.
-std::string_view completion_script(std::string_view shell);
-
 }  // namespace redlock::cli

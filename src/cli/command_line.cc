@@ -199,9 +199,8 @@ Invocation force_release(const Line& line, Draft draft, const Environment& envir
   if (draft.origin(key::server_wait) == Origin::flag) {
     misused("--server-wait needs a token: with --force, redlock waits for no server");
   }
-  using How = ForceRelease::How;
   return ForceRelease{{settle(draft, environment, line.words), name},
-                      draft.now ? How::remove : How::revoke,
+                      draft.now,
                       draft.yes,
                       draft.wait_gone};
 }

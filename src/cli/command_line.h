@@ -57,11 +57,8 @@ struct Release : ForLock {
 
 /// `redlock release --force`.
 struct ForceRelease : ForLock {
-  enum class How {
-    revoke,  ///< the holder stops its job and releases the lock
-    remove,  ///< and redlock deletes it immediately (--now)
-  };
-  How how = How::revoke;
+  /// --now: redlock also deletes the lock immediately, before the holder has stopped its job.
+  bool now = false;
   bool confirmed = false;  ///< --yes
   bool waits = false;      ///< --wait
 };

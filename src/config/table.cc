@@ -149,7 +149,7 @@ constexpr Row kTable[] = {
      Type::duration, kKeep, set_time<&Settings::ttl, kTtl>},
     {key::kill_after, "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
      "grace: how long a job that lost its lock has from the first signal to KILL; at most ttl/3",
-     "5s or ttl/6, whichever is less", Type::duration, kKeep, set_time<&Settings::kill_after>},
+     kDefaultGrace, Type::duration, kKeep, set_time<&Settings::kill_after>},
     {"for", "--for", nullptr, "TIME", kLasting,
      "how long a maintenance hold lasts, from now on: 90, 5m, 1h30m, 3d; at most 30d", "",
      Type::duration, kHold | kRenew, set_time<&Draft::hold_for, kHoldTime, Round::up>},

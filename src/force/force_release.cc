@@ -25,7 +25,6 @@ namespace redlock::force {
 
 namespace {
 
-using How = cli::ForceRelease::How;
 using lock::State;
 using lock::TakeoverResult;
 using std::chrono::milliseconds;
@@ -392,7 +391,7 @@ class Forcing {
     }
   }
 
-  [[nodiscard]] bool removes() const { return hold_ || request_.how == How::remove; }
+  [[nodiscard]] bool removes() const { return hold_ || request_.now; }
 
   const cli::ForceRelease& request_;
   const config::Settings& settings_;

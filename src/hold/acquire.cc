@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/value.h"
 #include "diag/reporter.h"
 #include "diag/text.h"
 #include "driver/driver.h"
@@ -27,7 +28,6 @@
 #include "lock/by_token.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
-#include "look/history.h"
 #include "look/json.h"
 #include "look/observed.h"
 #include "os/clock.h"
@@ -123,7 +123,9 @@ class Acquirer : private driver::Host {
     } catch (const std::exception&) {
       // Once the token is printed, the lock belongs to its reader.
       if (!held_) {
-        give_back();
+        if (!driver::give_back(driver_, plan_.server_timeout)) {
+          driver::say_may_stay_locked(lock_.name, plan_.timing.life(), out_);
+        }
         throw;
       }
     }
@@ -220,13 +222,8 @@ class Acquirer : private driver::Host {
   void say_held() {
     if (!settings_.verbose && (settings_.quiet || !os::Stderr::is_terminal())) return;
     out_.line(fmt::format("redlock: {} is held for maintenance until {}; to end that sooner: {}",
-                          diag::lock_name(lock_.name), look::for_people(expiry()),
+                          diag::lock_name(lock_.name), config::format_moment(expiry()),
                           look::release_command(lock_.name)));
-  }
-
-  void give_back() noexcept {
-    if (driver::give_back(driver_, plan_.server_timeout)) return;
-    driver::say_may_stay_locked(lock_.name, plan_.timing.life(), out_);
   }
 
   /// Returns nothing if the keeper has the session from now on.

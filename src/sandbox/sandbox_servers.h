@@ -5,14 +5,9 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace redlock::sandbox {
-
-inline bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// Servers in a directory of their own (mode 0700, in $TMPDIR or /tmp), as children of this
 /// process. The destructor kills and reaps them and removes the directory; if somebody kills this

@@ -37,8 +37,11 @@ const std::string& lock_name(const Line& line, std::string_view usage) {
 
 void allow_one_name(const Line& line, const std::string& command) {
   if (line.words.size() <= 1) return;
-  if (command == "hold" && config::parse_duration(line.words[1])) {
-    misused("unexpected argument " + quote(line.words[1]) + ": write --for " + line.words[1]);
+  if (command == "hold") {
+    const auto time = config::parse_duration(line.words[1]);
+    if (time > std::chrono::seconds(0)) {
+      misused("unexpected argument " + quote(line.words[1]) + ": write --for " + line.words[1]);
+    }
   }
   misused("unexpected argument " + quote(line.words[1]) + ": " + command +
           " runs no command (redlock run NAME -- COMMAND does)");

@@ -124,7 +124,10 @@ Blocker::Blocker(const lock::Refused& refusal)
       return;
     case Kind::token:
       if (holder && !shared) late = overdue(*holder, refusal.ttl_left);
-      verb = maintenance ? "held for maintenance by " : "held by ";
+      verb = maintenance ? "held for maintenance by "
+             : !refusal.slots.empty() && !has_free_slot(refusal.slots)
+                 ? "held in all slots, one by "
+                 : "held by ";
       nobody = "another program";
       says_why = " (its key says nothing about itself)";
   }

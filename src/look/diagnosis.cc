@@ -162,7 +162,7 @@ Verdict judge_persistence(const Inspection& inspection, const Settings& settings
     return {Level::warning,
             "no append-only file: a restart frees all locks, even those of running jobs; set "
             "appendonly yes there" +
-                std::string(alone ? ", or use several servers" : ", or a --restart-grace")};
+                std::string(alone ? ", or use several servers" : ", or raise --restart-grace")};
   }
   const std::string fsync = inspection.appendfsync.value_or("not known, CONFIG is not permitted");
   if (fsync == "no" && alone) {
@@ -296,8 +296,8 @@ Verdict judge_restart_grace(const Settings& settings) {
   const std::string ttl = config::format_duration(settings.ttl);
   if (settings.restart_grace == 0s && several) {
     return {Level::warning,
-            "0: a restarted server that forgot a lock gives it to a second holder; leave out "
-            "--restart-grace"};
+            "0: a restarted server that forgot a lock gives it to a second holder; raise "
+            "--restart-grace, or set appendonly yes there"};
   }
   if (settings.ttl_fits()) return {Level::ok, grace + ", ttl " + ttl};
   return {several ? Level::misconfigured : Level::warning,

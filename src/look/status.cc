@@ -224,13 +224,10 @@ std::string describe_refusals(const Observed& lock) {
                      records::shell_like({"redlock", "history", "--refused", lock.id.name}));
 }
 
-/// What one server shows. Standard error says why a server could not be asked, unless it is quiet.
-std::string describe_view(const Observed& lock, std::size_t server, bool quiet) {
+/// What one server shows. Standard error says why a server could not be asked.
+std::string describe_view(const Observed& lock, std::size_t server) {
   const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
-  if (sighting == nullptr) {
-    const std::string& why = std::get<lock::Unreachable>(lock.seen[server]).why;
-    return "could not be asked" + (quiet ? ": " + why : std::string());
-  }
+  if (sighting == nullptr) return "could not be asked";
   const lock::State state = lock::state_of(*sighting);
   if (state == lock::State::free) return "free";
   const bool agrees =
@@ -322,8 +319,8 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   }
   if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
     for (std::size_t server = 0; server < lock.seen.size(); ++server) {
-      const std::string view = describe_view(lock, server, settings.quiet);
-      block.entry(server == 0 ? "servers" : "", settings.servers[server].brief() + ": " + view);
+      block.entry(server == 0 ? "servers" : "",
+                  settings.servers[server].brief() + ": " + describe_view(lock, server));
     }
   }
   return block.text;

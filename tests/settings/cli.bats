@@ -98,6 +98,7 @@ refuses() {
   REDLOCK_SERVERS=redis://db1,redis://db2 refuses 78 'by blanks, not by commas' run L -- true
   REDLOCK_SERVERS='redis://db1;redis://db2' refuses 78 'by blanks, not by semicolons' run L -- true
   refuses 64 "unexpected argument '2h': write --for 2h" hold L 2h
+  refuses 64 "unexpected argument '0': hold runs no command" hold L 0
 }
 
 @test "a shell command in one word, or a builtin of the shell: the message names -c" {

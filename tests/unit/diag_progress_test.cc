@@ -156,6 +156,14 @@ TEST_CASE("progress: the commands of others may be long, wide, or hostile") {
   CHECK(live(some).starts_with("café?: held by root@db7 (備份"));
 }
 
+TEST_CASE("progress: a free slot that is kept for somebody else, and no free slot") {
+  WaitFacts some = facts();
+  some.state.refusal->slots = "aaaa,,bbbb";
+  CHECK(live(some).starts_with("deploy-shop: held by root@db7 (./deploy.sh) for"));
+  some.state.refusal->slots = "aaaa,cccc,bbbb";
+  CHECK(live(some).starts_with("deploy-shop: held in all slots, one by root@db7 (./deploy.sh) for"));
+}
+
 TEST_CASE("progress: without UTF-8 there is nothing but ASCII") {
   WaitFacts some = facts();
   some.lock = "café";

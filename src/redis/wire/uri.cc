@@ -362,7 +362,7 @@ Endpoint parse_uri(std::string_view uri) {
     const std::size_t at = uri.find(mark);
     if (at == uri.npos || (at + 1 != uri.size() && uri.find("://", at) == uri.npos)) continue;
     text.refuse(std::string("separate several servers by blanks, not by ") +
-                (mark == ',' ? "commas" : "semicolons") + "; -S takes one server");
+                (mark == ',' ? "commas" : "semicolons") + ", or give each its own -S");
   }
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {

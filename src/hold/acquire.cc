@@ -306,7 +306,7 @@ class Acquirer : private driver::Host {
                                          {"fence", order.fence},
                                          {"valid_for_s", look::in_seconds(valid_for)}};
     if (grant_.who.maintenance) {
-      look::append(members, look::time_members("until", "until_ms", expiry()));
+      look::add_time(members, "until", "until_ms", expiry());
     } else {
       members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
     }

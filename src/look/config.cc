@@ -6,6 +6,7 @@
 
 #include "config/value.h"
 #include "diag/text.h"
+#include "driver/output.h"
 #include "look/look.h"
 #include "look/screen.h"
 #include "records/json.h"
@@ -125,9 +126,9 @@ std::string as_table(const std::vector<SettingLine>& lines) {
 
 }  // namespace
 
-std::string describe_settings(const Draft& draft) {
+Exit show_settings(const Draft& draft) {
   const std::vector<SettingLine> lines = lines_of(draft);
-  return draft.json ? as_json(lines) : as_table(lines);
+  return driver::print(draft.json ? as_json(lines) : as_table(lines), ExitStatus::ok);
 }
 
 }  // namespace redlock::look

@@ -121,7 +121,7 @@ std::string as_table(const std::vector<SettingLine>& lines) {
       rows.push_back({{std::exchange(name, {})}, {value}, {from}});
     }
   }
-  return lay_out(rows, fit(rows, {}, 0, diag::kNoLimit), {});
+  return lay_out(rows, fit(rows, {}, diag::kNoLimit), {});
 }
 
 }  // namespace

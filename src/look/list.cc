@@ -102,7 +102,7 @@ std::string as_table(const std::vector<Observed>& locks, const diag::Screen& scr
     return lock.judgement.state == State::held && !overdue(lock);
   });
   if (!all_held) std::erase(left_out, kState);
-  Widths widths = fit(short_names, left_out, kLeastCommand, screen.width);
+  Widths widths = fit(short_names, left_out, screen.width);
   const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
   widths[kName] = std::min(widest(lines, kName), widths[kName] + left_over);
   cut_cells(lines, kName, widths[kName], screen.charset);

@@ -59,13 +59,13 @@ void cut_cells(std::vector<Line>& lines, std::size_t column, std::size_t most,
 }
 
 Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out,
-           std::size_t least_last, std::size_t width) {
+           std::size_t width) {
   Widths widths(lines.front().size());
   for (std::size_t column = 0; column < widths.size(); ++column) {
     widths[column] = widest(lines, column);
   }
   Widths needed = widths;
-  needed.back() = std::min(needed.back(), least_last);
+  needed.back() = std::min(needed.back(), kLeastCommand);
   for (const std::size_t column : left_out) {
     if (sum(needed) <= width) break;
     needed[column] = widths[column] = 0;

@@ -41,9 +41,9 @@ inline constexpr std::size_t kLeastCommand = 12;
 using Widths = std::vector<std::size_t>;
 
 /// Leaves out columns, in the order of `left_out`, until the lines fit into `width`, or until all
-/// of these are left out. The last column may be cut to `least_last`.
+/// of these are left out. The last column, that of the commands, may be cut to kLeastCommand.
 Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out,
-           std::size_t least_last, std::size_t width);
+           std::size_t width);
 
 /// The width of a line with these columns.
 std::size_t sum(const Widths& widths);

@@ -45,7 +45,6 @@
 #include "os/process.h"
 #include "os/random.h"
 #include "os/signals.h"
-#include "sandbox/sandbox_servers.h"
 
 namespace redlock::sandbox {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sandbox/sandbox_servers.h"
+#include "sandbox/sandbox.h"
 
 #include <fcntl.h>
 #include <poll.h>

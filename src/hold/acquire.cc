@@ -396,14 +396,6 @@ records::Holder describe_holder(const cli::Acquire& request, const driver::LockI
   return holder;
 }
 
-records::Holder record_for_hold(const cli::Hold& request, const driver::LockId& lock) {
-  records::Holder holder =
-      driver::describe_ourselves(request.settings, lock, {"redlock", "hold", request.name});
-  holder.pid = ::getppid();  // redlock itself does not run while the lock is held
-  holder.maintenance = true;
-  return holder;
-}
-
 /// No process has to be stopped when the lock ends, so it needs no grace. A hold until a fixed
 /// moment gets shorter while redlock waits for it, and then redlock waits no longer than that.
 lock::Plan plan_for_hold(const cli::Hold& request) {
@@ -435,10 +427,13 @@ Exit acquire(const cli::Acquire& request) {
 
 Exit hold(const cli::Hold& request) {
   const driver::LockId lock = driver::lock_id(request.settings, request.name);
-  const Grant grant{.json = request.json,
-                    .who = record_for_hold(request, lock),
-                    .ward = std::nullopt,
-                    .until = request.until};
+  Grant grant{.json = request.json,
+              .who = driver::describe_ourselves(request.settings, lock,
+                                                {"redlock", "hold", request.name}),
+              .ward = std::nullopt,
+              .until = request.until};
+  grant.who.pid = ::getppid();  // redlock itself does not run while the lock is held
+  grant.who.maintenance = true;
   return take(request.settings, lock, plan_for_hold(request), grant);
 }
 

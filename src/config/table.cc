@@ -207,7 +207,7 @@ constexpr Row kTable[] = {
      "the ttl that it was taken with", Type::duration, kRenew,
      [](Draft& draft, std::string_view value) {
        set_time<&Settings::ttl, kTtl>(draft, value);
-       draft.given[key::ttl].source = {Origin::flag};  // so that no variable or file sets it
+       draft.given[key::ttl] = {Origin::flag};  // so that no variable or file sets it
      }},
     {"keep-for", "--keep-for", nullptr, "PID", kLasting,
      "start a process that renews the lock until process PID ends, and then releases it", "",

@@ -112,10 +112,10 @@ const Row* find_flag(Command command, std::string_view flag);
 /// Where a value came from. A later origin overrides an earlier one.
 enum class Origin { built_in, file, environment, flag };
 
-/// An origin, and the line if it is the file.
 struct Source {
   Origin origin = Origin::built_in;
-  unsigned line = 0;
+  unsigned line = 0;      ///< of the file
+  std::string text = {};  ///< the value as written there, except for secrets and servers
 };
 
 /// What `redlock history` shows.
@@ -163,18 +163,13 @@ struct Draft {
   std::string password;                      ///< REDLOCK_PASSWORD
   std::string rediscli_auth;                 ///< REDISCLI_AUTH
 
-  /// Where each value came from, and its text there, except for secrets and servers.
-  struct Given {
-    Source source;
-    std::string text;
-  };
-  std::map<std::string_view, Given> given;  ///< by the row's name
+  std::map<std::string_view, Source> given;  ///< where each value came from, by the row's name
 
-  [[nodiscard]] Given of(std::string_view name) const {
+  [[nodiscard]] Source of(std::string_view name) const {
     const auto found = given.find(name);
-    return found == given.end() ? Given{} : found->second;
+    return found == given.end() ? Source{} : found->second;
   }
-  [[nodiscard]] Origin origin(std::string_view name) const { return of(name).source.origin; }
+  [[nodiscard]] Origin origin(std::string_view name) const { return of(name).origin; }
 };
 
 }  // namespace redlock::config

@@ -41,7 +41,7 @@ std::string_view word_for(Origin origin) {
 }
 
 std::string where(const Row& row, const Draft& draft) {
-  const config::Source source = draft.of(row.name).source;
+  const config::Source source = draft.of(row.name);
   if (source.origin == Origin::built_in) return {};
   if (source.origin == Origin::file) return fmt::format("{}:{}", draft.config_file, source.line);
   return config::place(row, draft, source);
@@ -49,8 +49,8 @@ std::string where(const Row& row, const Draft& draft) {
 
 std::vector<std::string> values_of(const Row& row, const Draft& draft) {
   const config::Settings& settings = draft.settings;
-  const Draft::Given& given = draft.of(row.name);
-  const bool set = given.source.origin != Origin::built_in;
+  const config::Source given = draft.of(row.name);
+  const bool set = given.origin != Origin::built_in;
   if (row.name == key::server) {
     std::vector<std::string> uris;
     for (const redis::Endpoint& server : settings.servers) uris.push_back(server.display());

@@ -4,16 +4,14 @@
 // --watch the same output again and again, in place.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "config/settings.h"
+#include "cli/command_line.h"
 #include "diag/text.h"
 #include "exit_status.h"
 
@@ -71,10 +69,9 @@ struct Frame {
 
 using Look = std::function<Frame(const diag::Screen&)>;
 
-/// Prints one look. With `every`, draws a look on the terminal again after each such time, until a
+/// Prints one look. With --watch, draws a look on the terminal again after each interval, until a
 /// signal or the key q ends it: status 0 for q and Ctrl-C, as watch(1). Throws Error (64 without
 /// such a terminal, and what `look` throws).
-Exit show(const config::Settings& settings, const std::vector<std::string>& typed,
-          std::optional<std::chrono::milliseconds> every, const Look& look);
+Exit show(const cli::Request& request, const std::vector<std::string>& typed, const Look& look);
 
 }  // namespace redlock::look

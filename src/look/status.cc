@@ -329,7 +329,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
 Exit status(const cli::Status& request) {
   std::vector<std::string> typed = {"redlock", "status"};
   typed.insert(typed.end(), request.names.begin(), request.names.end());
-  return show(request.settings, typed, request.watch,
+  return show(request, typed,
               [&request](const diag::Screen& screen) { return look(request, screen); });
 }
 

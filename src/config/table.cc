@@ -50,7 +50,8 @@ constexpr std::string_view kHowMuch = "full|name|none";
 /// The member in that part of the draft which has it.
 template <class Type, class Part>
 Type& in(Draft& draft, Type Part::*member) {
-  const auto parts = std::tie(draft, static_cast<Options&>(draft), draft.settings, draft.settings.tls);
+  Options& options = draft;
+  const auto parts = std::tie(draft, options, draft.settings, draft.settings.tls);
   return std::get<Part&>(parts).*member;
 }
 
@@ -375,7 +376,8 @@ constexpr Row kTable[] = {
     {"only-status", "-q,--quiet", nullptr, "", kOther, "print nothing: the exit status says it", "",
      Type::toggle, kCheck, turn<&Settings::quiet>},
     {"json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
-     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold, turn<&Options::json>},
+     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold,
+     turn<&Options::json>},
     {"prometheus", "--prometheus", nullptr, "", kOther,
      "print metrics in the text format of Prometheus", "", Type::toggle, kList,
      turn<&Options::prometheus>},

@@ -268,7 +268,7 @@ void draw_legend(Drawing& canvas, int y) {
 }
 
 std::string title_of(Span span) {
-  return fmt::format("{} to {}", config::format_moment(span.begin), config::format_moment(span.end));
+  return config::format_moment(span.begin) + " to " + config::format_moment(span.end);
 }
 
 std::string drawing(const std::vector<HistoryView>& views, Span span) {

@@ -116,9 +116,7 @@ class Acquirer : private driver::Host {
     } catch (const std::exception&) {
       // Once the token is printed, the lock belongs to its reader.
       if (!held_) {
-        if (!driver::give_back(driver_, plan_.server_timeout)) {
-          driver::say_may_stay_locked(lock_.name, plan_.timing.life(), out_);
-        }
+        give_back();
         throw;
       }
     }
@@ -217,6 +215,11 @@ class Acquirer : private driver::Host {
     out_.line(fmt::format("redlock: {} is held for maintenance until {}; to end that sooner: {}",
                           diag::lock_name(lock_.name), config::format_moment(expiry()),
                           look::release_command(lock_.name)));
+  }
+
+  void give_back() noexcept {
+    if (driver::give_back(driver_, plan_.server_timeout)) return;
+    driver::say_may_stay_locked(lock_.name, plan_.timing.life(), out_);
   }
 
   /// Returns nothing if the keeper has the session from now on.

@@ -25,7 +25,7 @@ struct Script {
 };
 /// Generated from the files in completions/ by CMakeLists.txt.
 constexpr Script kScripts[] = {
-#include "completion_scripts.inc"
+#include "cli/completion_scripts.inc"
 };
 
 /// Makes the settings for the line's options, to ask the servers for names. An error in them is not

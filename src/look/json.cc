@@ -92,6 +92,19 @@ Json view(const Observed& lock, std::size_t server, const std::string& display) 
                        {"error", none ? Json(none->why) : Json()}});
 }
 
+/// An array with an object for each host.
+Json refusals_json(const std::vector<Refusals>& refusals) {
+  return array_of(refusals, [](const Refusals& each) {
+    Members members{{"host", each.host},
+                    {"user", text_or_null(each.who.user)},
+                    {"command", text_or_null(each.who.command)},
+                    {"count", each.count}};
+    add_time(members, "last", "last_ms", os::unix_now() - each.ago);
+    members.emplace_back("held_by", text_or_null(each.who.held_by));
+    return Json::object(members);
+  });
+}
+
 Json last_run(const std::optional<lock::Done>& done) {
   if (!done) return {};
   return Json::object({{"began_s_ago", in_seconds(done->age)},
@@ -227,18 +240,6 @@ Json holder_json(const std::optional<records::Holder>& holder) {
                   {"fingerprint", text_or_null(holder->servers)},
                   {"protocol", holder->protocol}});
   return Json::object(members);
-}
-
-Json refusals_json(const std::vector<Refusals>& refusals) {
-  return array_of(refusals, [](const Refusals& each) {
-    Members members{{"host", each.host},
-                    {"user", text_or_null(each.who.user)},
-                    {"command", text_or_null(each.who.command)},
-                    {"count", each.count}};
-    add_time(members, "last", "last_ms", os::unix_now() - each.ago);
-    members.emplace_back("held_by", text_or_null(each.who.held_by));
-    return Json::object(members);
-  });
 }
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,

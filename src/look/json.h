@@ -38,9 +38,6 @@ records::Json array_of(const auto& things, const auto& as_json) {
 /// A holder in the form of `status`, `list` and `acquire`; null if there is none.
 records::Json holder_json(const std::optional<records::Holder>& holder);
 
-/// An array with an object for each host.
-records::Json refusals_json(const std::vector<Refusals>& refusals);
-
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
                     const Troubles& troubles, ExitStatus status);
 

@@ -52,9 +52,7 @@ struct Release : ForLock {
 struct ForceRelease : ForLock {};
 
 /// `redlock config`: shows the settings with their origins.
-struct ShowConfig {
-  config::Draft draft;
-};
+struct ShowConfig : config::Draft {};
 
 /// `redlock check`. The name is that of the lock to try; empty: a lock that nobody uses.
 struct Check : ForLock {};

@@ -34,10 +34,6 @@ namespace {
 
 using namespace redlock;
 
-Exit show_settings(const config::Draft& draft) {
-  return driver::print(look::describe_settings(draft), ExitStatus::ok);
-}
-
 /// Prints what is odd about the settings before the command says anything. Not for run, which does
 /// that only at the first of several locks, nor for check, whose findings contain it.
 template <class Request>
@@ -58,7 +54,7 @@ struct CarryOut {
   Exit operator()(const cli::Renew& renew) { return warned(renew, hold::renew); }
   Exit operator()(const cli::Release& release) { return warned(release, hold::release); }
   Exit operator()(const cli::ForceRelease& forced) { return warned(forced, force::force_release); }
-  Exit operator()(const cli::ShowConfig& show) { return warned(show.draft, show_settings); }
+  Exit operator()(const cli::ShowConfig& show) { return warned(show, look::show_settings); }
   Exit operator()(const cli::Check& check) { return look::check(check); }
   Exit operator()(const cli::Status& status) { return warned(status, look::status); }
   Exit operator()(const cli::List& list) { return warned(list, look::list); }

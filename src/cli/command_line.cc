@@ -47,25 +47,24 @@ void allow_one_name(const Line& line, const std::string& command) {
           " runs no command (redlock run NAME -- COMMAND does)");
 }
 
-/// Takes the settings out of a completed draft. The prefix and a name may each be valid, and the
-/// key too long.
-config::Settings settings_for(Draft& draft, const std::vector<std::string>& names) {
+/// Of a completed draft. The prefix and a name may each be valid, and the key too long.
+Request request_of(Draft& draft, const std::vector<std::string>& names) {
   for (const std::string& name : names) redis::check_lock_name(draft.settings.prefix + name);
-  return std::move(draft.settings);
+  return {static_cast<config::Options&>(draft), std::move(draft.settings)};
 }
 
 enum class For { any, job };
 
 /// Completes the settings. A command that takes a lock for a job needs a lease that is safe for it,
 /// and time for the job to end.
-config::Settings settle(Draft& draft, const Environment& environment,
-                        const std::vector<std::string>& names, For purpose = For::any) {
+Request settle(Draft& draft, const Environment& environment,
+               const std::vector<std::string>& names, For purpose = For::any) {
   complete(draft, environment);
   if (purpose == For::job) {
     check_kill_after(draft);
     check_restart_grace(draft);
   }
-  return settings_for(draft, names);
+  return request_of(draft, names);
 }
 
 void exclude(bool both, std::string_view one, std::string_view other, std::string_view why = "") {
@@ -122,8 +121,8 @@ Invocation run(Line line, Draft draft, const Environment& environment) {
   exclude(draft.no_fork && draft.close, "-F/--no-fork", "-o/--close");
   check_also(draft, name);
   line.words.insert(line.words.end(), draft.also.begin(), draft.also.end());
-  config::Settings settings = settle(draft, environment, line.words, For::job);
-  return Run{std::move(settings), name, std::move(line.job), std::move(draft.also), {}};
+  Request request = settle(draft, environment, line.words, For::job);
+  return Run{std::move(request.settings), name, std::move(line.job), std::move(draft.also), {}};
 }
 
 Invocation acquire(Line line, Draft draft, const Environment& environment) {
@@ -133,10 +132,7 @@ Invocation acquire(Line line, Draft draft, const Environment& environment) {
     misused("--on-lost-signal needs --keep-for PID");
   }
   check_mode(draft);
-  return Acquire{{settle(draft, environment, line.words, For::job), name},
-                 draft.json,
-                 draft.keep_for,
-                 draft.on_lost_signal};
+  return Acquire{{settle(draft, environment, line.words, For::job), name}};
 }
 
 /// The length that --for or --until gives, from now on.
@@ -152,7 +148,7 @@ Invocation hold(Line line, Draft draft, const Environment& environment) {
   allow_one_name(line, "hold");
   const auto length = hold_length(draft);
   if (!length) misused("how long is the hold? give --for TIME or --until WHEN");
-  Hold request{{settle(draft, environment, line.words), name}, draft.until, draft.json};
+  Hold request{{settle(draft, environment, line.words), name}};
   request.settings.ttl = *length;
   return request;
 }
@@ -185,9 +181,8 @@ Invocation renew(Line line, Draft draft, const Environment& environment) {
   if (length && has_ttl) misused("--ttl excludes --for and --until");
   complete(draft, environment);
   if (has_ttl) check_restart_grace(draft);
-  Renew request{{settings_for(draft, line.words), line.words.front()},
+  Renew request{{request_of(draft, line.words), line.words.front()},
                 std::move(token),
-                draft.json,
                 has_ttl || length,
                 length.has_value()};
   if (length) request.settings.ttl = *length;
@@ -202,11 +197,7 @@ Invocation force_release(const Line& line, Draft draft, const Environment& envir
   if (draft.origin(key::server_wait) == Origin::flag) {
     misused("--server-wait needs a token: with --force, redlock waits for no server");
   }
-  using How = ForceRelease::How;
-  return ForceRelease{{settle(draft, environment, line.words), name},
-                      draft.now ? How::remove : How::revoke,
-                      draft.yes,
-                      draft.wait_gone};
+  return ForceRelease{{settle(draft, environment, line.words), name}};
 }
 
 Invocation release(Line line, Draft draft, const Environment& environment) {
@@ -225,30 +216,30 @@ Invocation show_config(Line, Draft draft, const Environment& environment) {
 
 Invocation check(Line line, Draft draft, const Environment& environment) {
   std::erase(line.words, "");  // an empty name counts as none
-  config::Settings settings = settle(draft, environment, line.words);
-  return Check{{std::move(settings), line.words.empty() ? "" : line.words.front()}, draft.json};
+  return Check{{settle(draft, environment, line.words),
+                line.words.empty() ? "" : line.words.front()}};
 }
 
-std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
+void check_watch(const Draft& draft) {
   const bool interval = draft.origin(key::interval) == Origin::flag;
   if (!draft.watch && interval) misused("--interval needs --watch");
-  if (!draft.watch) return std::nullopt;
-  exclude(draft.json, "--watch", "--json");
-  return draft.interval;
+  exclude(draft.watch && draft.json, "--watch", "--json");
 }
 
 Invocation status(Line line, Draft draft, const Environment& environment) {
   lock_name(line, "status NAME... (for all held locks: redlock list)");
   for (const std::string& name : line.words) redis::check_lock_name(name);
-  return Status{settle(draft, environment, line.words), std::move(line.words), draft.json,
-                watch_of(draft)};
+  Request request = settle(draft, environment, line.words);
+  check_watch(draft);
+  return Status{std::move(request), std::move(line.words)};
 }
 
 Invocation list(Line line, Draft draft, const Environment& environment) {
   exclude(draft.prometheus && draft.json, "--prometheus", "--json");
   exclude(draft.prometheus && draft.watch, "--prometheus", "--watch");
-  return List{settle(draft, environment, {}), line.words.empty() ? "" : line.words.front(),
-              draft.json, draft.prometheus, watch_of(draft)};
+  Request request = settle(draft, environment, {});
+  check_watch(draft);
+  return List{std::move(request), line.words.empty() ? "" : line.words.front()};
 }
 
 Invocation history(Line line, Draft draft, const Environment& environment) {
@@ -258,30 +249,29 @@ Invocation history(Line line, Draft draft, const Environment& environment) {
     redis::check_lock_name(word);
     names.push_back(word);
   }
-  const config::HistoryOptions& options = draft.history;
-  exclude(options.at && options.since, "--since", "--at");
-  exclude(options.at && options.until, "--until", "--at");
-  if (options.since && options.until && *options.until <= *options.since) {
+  exclude(draft.at && draft.since, "--since", "--at");
+  exclude(draft.at && draft.until, "--until", "--at");
+  if (draft.since && draft.until && *draft.until <= *draft.since) {
     misused("--until is not later than --since");
   }
-  exclude(options.at && options.last, "--last", "--at");
-  exclude(options.at && options.failed, "--failed", "--at");
-  exclude(options.refused && options.at, "--refused", "--at");
-  exclude(options.refused && options.until, "--refused", "--until");
-  exclude(options.refused && options.failed, "--refused", "--failed");
-  exclude(options.refused && options.last, "--refused", "--last");
-  exclude(options.refused && !options.svg.empty(), "--refused", "--svg");
-  exclude(options.refused && !options.html.empty(), "--refused", "--html");
-  const bool svg = !options.svg.empty();
-  if (svg || !options.html.empty()) {
+  exclude(draft.at && draft.last, "--last", "--at");
+  exclude(draft.at && draft.failed, "--failed", "--at");
+  exclude(draft.refused && draft.at, "--refused", "--at");
+  exclude(draft.refused && draft.until, "--refused", "--until");
+  exclude(draft.refused && draft.failed, "--refused", "--failed");
+  exclude(draft.refused && draft.last, "--refused", "--last");
+  exclude(draft.refused && !draft.svg.empty(), "--refused", "--svg");
+  exclude(draft.refused && !draft.html.empty(), "--refused", "--html");
+  const bool svg = !draft.svg.empty();
+  if (svg || !draft.html.empty()) {
     const std::string_view flag = svg ? "--svg" : "--html";
     exclude(draft.json, flag, "--json");
-    exclude(options.at.has_value(), flag, "--at");
-    if (options.svg == "-" && options.html == "-") {
+    exclude(draft.at.has_value(), flag, "--at");
+    if (draft.svg == "-" && draft.html == "-") {
       misused("--svg and --html cannot both go to standard output");
     }
   }
-  return History{{options}, settle(draft, environment, names), std::move(line.words), draft.json};
+  return History{settle(draft, environment, names), std::move(line.words)};
 }
 
 Invocation sandbox(Line line, Draft draft, const Environment&) {

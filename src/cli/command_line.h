@@ -3,8 +3,6 @@
 // Turns argv and the environment into a request. Deliberately absent: the work that it asks for.
 #pragma once
 
-#include <chrono>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,28 +22,23 @@ struct Run {
   std::vector<std::string> words;  ///< the whole command line after `run`
 };
 
-/// What every request about one lock has.
-struct ForLock {
+/// The settings, and the options of the command: the others have their defaults.
+struct Request : config::Options {
   config::Settings settings;
+};
+
+struct ForLock : Request {
   std::string name;
 };
 
-struct Acquire : ForLock {
-  bool json = false;
-  std::optional<int> keep_for;  ///< a PID, at least 1
-  int on_lost_signal = 0;       ///< 0: none
-};
+struct Acquire : ForLock {};
 
-/// `redlock hold`. The ttl is the length of the hold: 1 s to 30 days.
-struct Hold : ForLock {
-  /// Unix time. Without a value, the hold begins to count when redlock gets the lock.
-  std::optional<std::chrono::milliseconds> until;
-  bool json = false;
-};
+/// `redlock hold`. The ttl is the length of the hold: 1 s to 30 days. Without `until`, the hold
+/// begins to count when redlock gets the lock.
+struct Hold : ForLock {};
 
 struct Renew : ForLock {
   std::string token;  ///< as acquire prints it; empty: read it from standard input
-  bool json = false;
   /// --ttl, --for or --until was given; else the lock keeps the ttl of its acquire.
   bool has_ttl = false;
   bool only_hold = false;  ///< --for or --until was given, so the lock must be a maintenance hold
@@ -56,46 +49,24 @@ struct Release : ForLock {
 };
 
 /// `redlock release --force`.
-struct ForceRelease : ForLock {
-  enum class How {
-    revoke,  ///< the holder stops its job and releases the lock
-    remove,  ///< and redlock deletes it immediately (--now)
-  };
-  How how = How::revoke;
-  bool confirmed = false;  ///< --yes
-  bool waits = false;      ///< --wait
-};
+struct ForceRelease : ForLock {};
 
 /// `redlock config`: shows the settings with their origins.
-struct ShowConfig {
-  config::Draft draft;
-};
+struct ShowConfig : config::Draft {};
 
 /// `redlock check`. The name is that of the lock to try; empty: a lock that nobody uses.
-struct Check : ForLock {
-  bool json = false;
-};
+struct Check : ForLock {};
 
-struct Status {
-  config::Settings settings;
+struct Status : Request {
   std::vector<std::string> names;  ///< at least one
-  bool json = false;
-  std::optional<std::chrono::milliseconds> watch;  ///< show it again at this interval
 };
 
-struct List {
-  config::Settings settings;
+struct List : Request {
   std::string pattern;  ///< for the names, as in fnmatch(3); empty: all names
-  bool json = false;
-  bool prometheus = false;
-  std::optional<std::chrono::milliseconds> watch;  ///< show it again at this interval
 };
 
-struct History : config::HistoryOptions {
-  config::Settings settings;
-  /// Names and patterns; empty: all locks.
-  std::vector<std::string> names;
-  bool json = false;
+struct History : Request {
+  std::vector<std::string> names;  ///< names and patterns; empty: all locks
 
   /// The user asks about the one lock of this name.
   [[nodiscard]] bool about_one() const;
@@ -113,15 +84,6 @@ struct Sandbox {
   Kind kind = Kind::plain;
   int servers = 3;                   ///< plain: how many
   std::vector<std::string> command;  ///< empty: the user's shell
-};
-
-/// `redlock completions for`, which the completions of the shells call.
-struct Complete {
-  Completion completion;
-  std::string word;  ///< under the cursor
-  /// To ask the servers for the names of locks. No value: the line needs none, or the settings are
-  /// not valid.
-  std::optional<config::Settings> settings;
 };
 
 /// --help, --version: the text goes to stdout, the status is 0.

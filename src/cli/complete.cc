@@ -2,10 +2,12 @@
 #include "cli/complete.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "cli/command_line.h"
 #include "cli/help.h"
+#include "cli/split.h"
 #include "config/value.h"
 #include "error.h"
 #include "os/signals.h"
@@ -17,40 +19,62 @@ using config::Command;
 using config::Row;
 using config::Type;
 
+struct Script {
+  std::string_view shell;
+  std::string_view text;
+};
+/// Generated from the files in completions/ by CMakeLists.txt.
+constexpr Script kScripts[] = {
+#include "cli/completion_scripts.inc"
+};
+
+/// Makes the settings for the line's options, to ask the servers for names. An error in them is not
+/// shown in the middle of the user's line: there are no names then.
+std::optional<config::Settings> settings_of(std::vector<Given> options,
+                                            const config::Environment& environment) {
+  std::erase_if(options, [](const Given& given) { return !config::of_servers(*given.row); });
+  try {
+    config::Draft draft = read_options(std::move(options));
+    config::complete(draft, environment);
+    return std::move(draft.settings);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 /// Finds what the word under the cursor is.
 class Completer {
  public:
-  Completer(Command command, const std::vector<std::string>& words)
+  Completer(Command command, const std::vector<std::string>& words,
+            const config::Environment& environment)
       : command_(command),
-        word_(words.back()),
-        line_(split(command, {words.begin() + 1, words.end() - 1}, Refusals::passed_over)) {
-    result_.job = words.size() - 1 - line_.job.size();
-  }
+        environment_(environment),
+        line_(split(command, {words.begin() + 1, words.end() - 1}, Refusals::passed_over)),
+        result_{.word = words.back(), .job = words.size() - 1 - line_.job.size()} {}
 
-  Completion complete() && {
+  Complete complete() && {
     if (line_.in_job) {
       result_.also = "job";
     } else {
-      complete_word();
+      complete_word(result_.word);
     }
-    result_.options = std::move(line_.options);
     return std::move(result_);
   }
 
  private:
-  void complete_word() {
-    const std::size_t equals = word_.find('=');
+  void complete_word(const std::string& word) {
+    const std::size_t equals = word.find('=');
     if (line_.awaiting != nullptr) {
       offer_values(*line_.awaiting, "");
-    } else if (word_.starts_with("--") && equals != std::string::npos) {
-      const Row* row = config::find_flag(command_, word_.substr(0, equals));
-      if (row != nullptr) offer_values(*row, word_.substr(0, equals + 1));
-    } else if (word_.starts_with('-') || command_ == config::kConfig) {
+    } else if (word.starts_with("--") && equals != std::string::npos) {
+      const Row* row = config::find_flag(command_, word.substr(0, equals));
+      if (row != nullptr) offer_values(*row, word.substr(0, equals + 1));
+    } else if (word.starts_with('-') || command_ == config::kConfig) {
       for (const Row& row : config::table()) offer_flags(row);
     } else if (command_ == config::kSandbox || (command_ == config::kRun && !line_.words.empty())) {
       result_.also = "job";
     } else if (line_.words.empty() || command_ == config::kStatus || command_ == config::kHistory) {
-      result_.lock_names = true;
+      result_.settings = settings_of(std::move(line_.options), environment_);
     }
   }
 
@@ -89,15 +113,15 @@ class Completer {
   }
 
   bool offer(const std::string& word, std::string_view help) {
-    if (!word.starts_with(word_)) return false;
+    if (!word.starts_with(result_.word)) return false;
     result_.candidates.push_back({word, std::string(help)});
     return true;
   }
 
   Command command_;
-  const std::string& word_;
+  const config::Environment& environment_;
   Line line_;
-  Completion result_;
+  Complete result_;
 };
 
 /// The first sentence of the command's help.
@@ -110,8 +134,8 @@ std::string summary(const Page& page) {
 }
 
 /// The word after `redlock`; and after `redlock help`, which takes commands alone.
-Completion complete_command(const std::string& word, bool after_help) {
-  Completion result;
+Complete complete_command(const std::string& word, bool after_help) {
+  Complete result{.word = word};
   const auto offer = [&](std::string_view candidate, const std::string& help) {
     if (candidate.starts_with(word)) result.candidates.push_back({std::string(candidate), help});
   };
@@ -139,47 +163,36 @@ Usage:
 cmake --install and the packages put the scripts where the shells find them.
 )";
 
-/// Makes the settings for the line's options, to ask the servers for names. An error in them is not
-/// shown in the middle of the user's line: there are no names then.
-std::optional<config::Settings> settings_of(std::vector<Given> options,
-                                            const config::Environment& environment) {
-  std::erase_if(options, [](const Given& given) { return !config::of_servers(*given.row); });
-  try {
-    config::Draft draft = read_options(std::move(options));
-    config::complete(draft, environment);
-    return std::move(draft.settings);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 /// `words`: the command line after `redlock`, up to the word under the cursor, which may be empty.
 /// Never fails: for a line that redlock would refuse there may be no candidates.
-Completion complete(const std::vector<std::string>& words) {
+Complete complete(const std::vector<std::string>& words, const config::Environment& environment) {
   if (words.empty()) return {};
   if (words.size() == 1) return complete_command(words[0], false);
-  if (const auto command = find_command(words[0])) return Completer(*command, words).complete();
+  if (const auto command = find_command(words[0])) {
+    return Completer(*command, words, environment).complete();
+  }
   if (words.size() > 2) return {};
   if (words[0] == "help") return complete_command(words[1], true);
-  Completion result;
+  Complete result{.word = words[1]};
   if (words[0] != "completions") return result;
-  for (const char* shell : {"bash", "zsh", "fish"}) {
-    if (std::string_view(shell).starts_with(words[1])) result.candidates.push_back({shell, ""});
+  for (const Script& script : kScripts) {
+    const std::string shell(script.shell);
+    if (shell.starts_with(result.word)) result.candidates.push_back({shell, ""});
   }
   return result;
 }
 
 }  // namespace
 
-std::string to_text(const Completion& completion) {
+std::string to_text(const Complete& line) {
   std::string text;
-  for (const Candidate& candidate : completion.candidates) {
+  for (const Candidate& candidate : line.candidates) {
     text += candidate.word;
     if (!candidate.help.empty()) text += '\t' + candidate.help;
     text += '\n';
   }
-  text.append(":").append(completion.also);
-  if (completion.also == "job") text += ' ' + std::to_string(completion.job);
+  text.append(":").append(line.also);
+  if (line.also == "job") text += ' ' + std::to_string(line.job);
   return text + '\n';
 }
 
@@ -187,22 +200,15 @@ Invocation completions(const std::vector<std::string>& args,
                        const config::Environment& environment) {
   if (args.empty()) misused("no shell: redlock completions bash|zsh|fish");
   const std::string& shell = args.front();
-  if (shell == "for") {
-    const std::vector<std::string> words(args.begin() + 1, args.end());
-    Complete request{complete(words), words.empty() ? "" : words.back(), std::nullopt};
-    if (request.completion.lock_names) {
-      request.settings = settings_of(request.completion.options, environment);
-    }
-    return request;
-  }
+  if (shell == "for") return complete({args.begin() + 1, args.end()}, environment);
   if (shell == "-h" || shell == "--help") return Print{std::string(kHelp)};
-  const std::string_view script = completion_script(shell);
-  if (script.empty()) {
+  const auto* const script = std::ranges::find(kScripts, shell, &Script::shell);
+  if (script == std::end(kScripts)) {
     misused("no completions for the shell " + config::quote(shell) +
             ": redlock completions bash|zsh|fish");
   }
   if (args.size() > 1) misused("unexpected argument " + config::quote(args[1]));
-  return Print{std::string(script)};
+  return Print{std::string(script->text)};
 }
 
 }  // namespace redlock::cli

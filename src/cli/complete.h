@@ -6,11 +6,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/split.h"
+#include "config/settings.h"
 
 namespace redlock::cli {
 
@@ -19,22 +20,22 @@ struct Candidate {
   std::string help;  ///< one line; may be empty
 };
 
-struct Completion {
-  std::vector<Candidate> candidates;  ///< all of them begin with the word under the cursor
+/// `redlock completions for`, which the scripts call.
+struct Complete {
+  std::string word = {};                   ///< under the cursor
+  std::vector<Candidate> candidates = {};  ///< all of them begin with it
   /// What the shell offers besides: `nothing`; `the-rest`, no blank after a candidate, as the user
   /// continues the word; `files` and `directories`, for the part after the `=` of `--option=...`;
   /// `job`, the job's own completion.
   std::string_view also = "nothing";
-  bool lock_names = false;     ///< the names of held locks are candidates, too
-  std::size_t job = 0;         ///< the index of the job's first word
-  std::vector<Given> options;  ///< the options before the word under the cursor
+  std::size_t job = 0;  ///< the index of the job's first word
+  /// To ask the servers for the names of locks, which are candidates, too. No value: the line needs
+  /// none, or the settings are not valid.
+  std::optional<config::Settings> settings = {};
 };
 
-/// One candidate a line, with its help after a tab. The last line is `:` and
-/// Completion::also; `:job` has the index after a blank.
-std::string to_text(const Completion& completion);
-
-/// The script for `bash`, `zsh` or `fish`; empty for other shells.
-std::string_view completion_script(std::string_view shell);
+/// One candidate a line, with its help after a tab. The last line is `:` and Complete::also; `:job`
+/// has the index after a blank.
+std::string to_text(const Complete& line);
 
 }  // namespace redlock::cli

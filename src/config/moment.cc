@@ -191,7 +191,7 @@ std::optional<Moment> parse_moment(std::string_view text, milliseconds now, Tens
   return moment;
 }
 
-std::string local_time(milliseconds moment) {
+std::string format_moment(milliseconds moment) {
   const std::tm parts = local(moment);
   std::array<char, 40> text{};
   const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &parts);
@@ -213,7 +213,7 @@ milliseconds to_moment(std::string_view value, Tense tense, std::vector<std::str
   }
   if (moment->repeated) {
     warnings.push_back("the clock shows " + quote(value) + " twice; redlock takes " +
-                       local_time(moment->at));
+                       format_moment(moment->at));
   }
   return moment->at;
 }

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "config/value.h"
 #include "error.h"
@@ -158,7 +159,7 @@ std::string flag_name(const Row& row) {
 
 /// How messages name the origin of a row's value.
 std::string place(const Draft& draft, std::string_view name) {
-  return place(*std::ranges::find(table(), name, &Row::name), draft, draft.of(name).source);
+  return place(*std::ranges::find(table(), name, &Row::name), draft, draft.of(name));
 }
 
 void check_servers(const Draft& draft) {
@@ -256,7 +257,7 @@ void warn_of_unknown_variables(Settings& settings) {
 
 }  // namespace
 
-std::string place(const Row& row, const Draft& draft, Source source) {
+std::string place(const Row& row, const Draft& draft, const Source& source) {
   if (source.origin == Origin::flag) return flag_name(row);
   if (source.origin == Origin::environment) return row.environment;
   return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
@@ -268,9 +269,8 @@ void store(const Row& row, Draft& draft, std::string_view value, Source source) 
   } catch (const Error& error) {
     throw Error(status_of(source.origin), place(row, draft, source) + ": " + error.what());
   }
-  Draft::Given& given = draft.given[row.name];
-  given.source = source;
-  if (row.type != Type::secret && row.type != Type::uri_list) given.text = value;
+  if (row.type != Type::secret && row.type != Type::uri_list) source.text = value;
+  draft.given[row.name] = std::move(source);
 }
 
 std::string variable(const Environment& environment, const char* name) {

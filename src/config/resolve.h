@@ -11,7 +11,7 @@ namespace redlock::config {
 
 /// The place of a row's value from `source`, which is no default, for the beginning of a message:
 /// `-w/--wait`, `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
-std::string place(const Row& row, const Draft& draft, Source source);
+std::string place(const Row& row, const Draft& draft, const Source& source);
 
 /// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
 /// else 78).

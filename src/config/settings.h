@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "redis/tls/context.h"
@@ -22,6 +23,9 @@ enum class When {
 /// How much of a command the servers store, for status and history to show.
 enum class RecordCommand { full, name, none };
 
+/// What Settings::grace() gives without --kill-after.
+inline constexpr std::string_view kDefaultGrace = "5s or ttl/6, whichever is less";
+
 /// Everything that a user can set, with its default, but for the lock's name and the job. The table
 /// in config/table.h says which flag, variable and key of the file sets each field.
 struct Settings {
@@ -29,7 +33,7 @@ struct Settings {
   std::string password_file;
   redis::TlsSettings tls;                 ///< for the servers that speak TLS
   std::chrono::milliseconds ttl{30'000};  ///< 1 s to 24 h
-  /// The grace, at most ttl/3. Without a value: min(5 s, ttl/6).
+  /// The grace, at most ttl/3. Without a value: kDefaultGrace.
   std::optional<std::chrono::milliseconds> kill_after;
   std::chrono::milliseconds min_hold{0};          ///< at most 30 days
   std::chrono::milliseconds once{0};              ///< zero: without --once; else 1 s to 30 days

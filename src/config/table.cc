@@ -50,7 +50,8 @@ constexpr std::string_view kHowMuch = "full|name|none";
 /// The member in that part of the draft which has it.
 template <class Type, class Part>
 Type& in(Draft& draft, Type Part::*member) {
-  const auto parts = std::tie(draft, draft.settings, draft.settings.tls, draft.history);
+  Options& options = draft;
+  const auto parts = std::tie(draft, options, draft.settings, draft.settings.tls);
   return std::get<Part&>(parts).*member;
 }
 
@@ -149,13 +150,13 @@ constexpr Row kTable[] = {
      Type::duration, kKeep, set_time<&Settings::ttl, kTtl>},
     {key::kill_after, "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
      "grace: how long a job that lost its lock has from the first signal to KILL; at most ttl/3",
-     "5s or ttl/6, whichever is less", Type::duration, kKeep, set_time<&Settings::kill_after>},
+     kDefaultGrace, Type::duration, kKeep, set_time<&Settings::kill_after>},
     {"for", "--for", nullptr, "TIME", kLasting,
      "how long a maintenance hold lasts, from now on: 90, 5m, 1h30m, 3d; at most 30d", "",
-     Type::duration, kHold | kRenew, set_time<&Draft::hold_for, kHoldTime, Round::up>},
+     Type::duration, kHold | kRenew, set_time<&Options::hold_for, kHoldTime, Round::up>},
     {"until", "--until", nullptr, "WHEN", kLasting,
      "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,
-     kHold | kRenew, set_moment<&Draft::until, Tense::future>},
+     kHold | kRenew, set_moment<&Options::until, Tense::future>},
     {"max-runtime", "--max-runtime", nullptr, "TIME", kHolding, "stop the command after this long",
      "no limit", Type::duration, kRun,
      [](Draft& draft, std::string_view value) {
@@ -207,25 +208,25 @@ constexpr Row kTable[] = {
      "the ttl that it was taken with", Type::duration, kRenew,
      [](Draft& draft, std::string_view value) {
        set_time<&Settings::ttl, kTtl>(draft, value);
-       draft.given[key::ttl].source = {Origin::flag};  // so that no variable or file sets it
+       draft.given[key::ttl] = {Origin::flag};  // so that no variable or file sets it
      }},
     {"keep-for", "--keep-for", nullptr, "PID", kLasting,
      "start a process that renews the lock until process PID ends, and then releases it", "",
-     Type::integer, kAcquire, set_integer<&Draft::keep_for, 1, std::numeric_limits<int>::max()>},
+     Type::integer, kAcquire, set_integer<&Options::keep_for, 1, std::numeric_limits<int>::max()>},
     {"on-lost-signal", "--on-lost-signal", nullptr, "SIGNAL", kLasting,
      "with --keep-for: send PID this signal when the lock is lost, or one grace before that",
-     "none", Type::text, kAcquire, set<&Draft::on_lost_signal, to_signal>},
+     "none", Type::text, kAcquire, set<&Options::on_lost_signal, to_signal>},
 
     {"force", "--force", nullptr, "", kForcing,
      "stop the holder's job, and release the lock when the job is gone", "", Type::toggle, kRelease,
      turn<&Draft::force>},
     {"now", "--now", nullptr, "", kForcing,
      "release the lock immediately, even if the job is still running", "", Type::toggle, kRelease,
-     turn<&Draft::now>},
+     turn<&Options::now>},
     {"yes", "-y,--yes", nullptr, "", kForcing, "do not ask", "", Type::toggle, kRelease,
-     turn<&Draft::yes>},
+     turn<&Options::yes>},
     {"wait-gone", "--wait", nullptr, "", kForcing, "wait until the job and its lock are gone", "",
-     Type::toggle, kRelease, turn<&Draft::wait_gone>},
+     Type::toggle, kRelease, turn<&Options::wait_gone>},
 
     {key::server, "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
      "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS), unix:///PATH, "
@@ -302,27 +303,27 @@ constexpr Row kTable[] = {
     {"since", "--since", nullptr, "WHEN", kRuns,
      "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, yesterday, "
      "2026-11-20, 2026-11-20T02:30",
-     "all", Type::text, kHistory, set_moment<&HistoryOptions::since, Tense::past>},
+     "all", Type::text, kHistory, set_moment<&Options::since, Tense::past>},
     {"history-until", "--until", nullptr, "WHEN", kRuns,
      "only runs that began before that time", "now", Type::text, kHistory,
-     set_moment<&HistoryOptions::until, Tense::past>},
+     set_moment<&Options::until, Tense::past>},
     {"at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
-     kHistory, set_moment<&HistoryOptions::at, Tense::past>},
+     kHistory, set_moment<&Options::at, Tense::past>},
     {"last", "--last", nullptr, "N", kRuns, "only the last N runs of each lock", "all",
-     Type::integer, kHistory, set_integer<&HistoryOptions::last, 1, 1'000'000>},
+     Type::integer, kHistory, set_integer<&Options::last, 1, 1'000'000>},
     {"failed", "--failed", nullptr, "", kRuns,
      "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
-     Type::toggle, kHistory, turn<&HistoryOptions::failed>},
+     Type::toggle, kHistory, turn<&Options::failed>},
     {"refused", "--refused", nullptr, "", kRuns,
      "instead, the hosts whose runs gave up because the lock was held: how often, when last, by "
      "whom",
-     "", Type::toggle, kHistory, turn<&HistoryOptions::refused>},
+     "", Type::toggle, kHistory, turn<&Options::refused>},
     {"svg", "--svg", nullptr, "FILE", kOther,
      "write a picture of the 24 hours before --until, or since --since; -: to standard output", "",
-     Type::text, kHistory, set<&HistoryOptions::svg, to_file>},
+     Type::text, kHistory, set<&Options::svg, to_file>},
     {"html", "--html", nullptr, "FILE", kOther, "the same as a page, with a table of the runs", "",
-     Type::text, kHistory, set<&HistoryOptions::html, to_file>},
+     Type::text, kHistory, set<&Options::html, to_file>},
 
     {"exclusive", "-x,-e,--exclusive", nullptr, "", kWaiting,
      "an exclusive lock, which nobody else has at the same time (default)", "", Type::toggle, kKeep,
@@ -355,9 +356,9 @@ constexpr Row kTable[] = {
      }},
     {"watch", "--watch", nullptr, "", kOther,
      "show the same again and again, on a terminal, until q or Ctrl-C", "", Type::toggle,
-     kStatus | kList, turn<&Draft::watch>},
+     kStatus | kList, turn<&Options::watch>},
     {key::interval, "--interval", nullptr, "TIME", kOther, "with --watch: how often", "2s",
-     Type::duration, kStatus | kList, set_time<&Draft::interval, kInterval>},
+     Type::duration, kStatus | kList, set_time<&Options::interval, kInterval>},
     {"color", "--color", nullptr, kWhen, kOther,
      "colours; auto: on a terminal, unless NO_COLOR is set", "auto", Type::text,
      kCheck | kStatus | kList | kHistory, set<&Settings::color, to_choice<When, kWhen>>},
@@ -375,10 +376,11 @@ constexpr Row kTable[] = {
     {"only-status", "-q,--quiet", nullptr, "", kOther, "print nothing: the exit status says it", "",
      Type::toggle, kCheck, turn<&Settings::quiet>},
     {"json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
-     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold, turn<&Draft::json>},
+     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold,
+     turn<&Options::json>},
     {"prometheus", "--prometheus", nullptr, "", kOther,
      "print metrics in the text format of Prometheus", "", Type::toggle, kList,
-     turn<&Draft::prometheus>},
+     turn<&Options::prometheus>},
     {"help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request, kEvery,
      nullptr},
     {key::help_servers, "--help-servers", nullptr, "", kServers,

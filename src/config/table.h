@@ -112,29 +112,37 @@ const Row* find_flag(Command command, std::string_view flag);
 /// Where a value came from. A later origin overrides an earlier one.
 enum class Origin { built_in, file, environment, flag };
 
-/// An origin, and the line if it is the file.
 struct Source {
   Origin origin = Origin::built_in;
-  unsigned line = 0;
+  unsigned line = 0;      ///< of the file
+  std::string text = {};  ///< the value as written there, except for secrets and servers
 };
 
-/// What `redlock history` shows.
-struct HistoryOptions {
-  /// Unix time. `at` excludes the other two.
-  std::optional<std::chrono::milliseconds> since;
-  std::optional<std::chrono::milliseconds> until;
-  std::optional<std::chrono::milliseconds> at;
-  std::optional<std::size_t> last;  ///< this many of the latest runs of each lock; at least 1
-  bool failed = false;              ///< only runs that failed
-  bool refused = false;             ///< the runs that gave up instead
-  std::string svg;                  ///< a file, or "-"; empty: no such picture
-  std::string html;                 ///< a file, or "-"; empty: no such page
+/// The values of options that are not settings, each of the commands named.
+struct Options {
+  bool json = false;
+  std::optional<int> keep_for;                        ///< acquire: a PID, at least 1
+  int on_lost_signal = 0;                             ///< acquire; 0: none
+  std::optional<std::chrono::milliseconds> hold_for;  ///< hold, renew
+  std::optional<std::chrono::milliseconds> until;     ///< hold, renew, history: Unix time
+  bool now = false;        ///< release --force: do not wait for the end of the job
+  bool yes = false;        ///< release --force: do not ask
+  bool wait_gone = false;  ///< release --force
+  std::optional<std::chrono::milliseconds> since;  ///< history: Unix time
+  std::optional<std::chrono::milliseconds> at;     ///< history; excludes `since` and `until`
+  std::optional<std::size_t> last;  ///< history: the latest runs of each lock; at least 1
+  bool failed = false;              ///< history: only runs that failed
+  bool refused = false;             ///< history: the runs that gave up instead
+  std::string svg;                  ///< history: a file, or "-"; empty: no such picture
+  std::string html;                 ///< history: a file, or "-"; empty: no such page
+  bool prometheus = false;          ///< list
+  bool watch = false;               ///< status, list: show it again at each interval
+  std::chrono::milliseconds interval{2000};
 };
 
 /// Unfinished settings: the rows of the table store into them before config/resolve.h applies the
-/// rules that span several rows. A draft also has the values that are not settings: those of one
-/// command alone, and those that only the rules need.
-struct Draft {
+/// rules that span several rows. A draft also has the options that only the rules need.
+struct Draft : Options {
   Settings settings;
   bool nonblocking = false;
   std::vector<std::string> also;  ///< run
@@ -144,37 +152,20 @@ struct Draft {
   int sandbox_servers = 3;
   bool sandbox_cluster = false;
   bool sandbox_sentinel = false;
-  bool json = false;
-  std::optional<int> keep_for;                        ///< acquire: a PID
-  int on_lost_signal = 0;                             ///< acquire; 0: none
-  std::optional<std::chrono::milliseconds> hold_for;  ///< hold, renew
-  std::optional<std::chrono::milliseconds> until;     ///< hold, renew: Unix time
-  bool force = false;                                 ///< release
-  bool now = false;                                   ///< release --force
-  bool yes = false;                                   ///< release --force
-  bool wait_gone = false;                             ///< release --force
-  HistoryOptions history;
-  bool prometheus = false;                   ///< list
-  bool watch = false;                        ///< status, list
-  std::chrono::milliseconds interval{2000};  ///< status, list
-  std::string config_file;                   ///< empty: kDefaultFile, which may be missing
-  bool no_file = false;                      ///< kDefaultFile is missing
-  std::string earlier_pipes;                 ///< REDLOCK_STAGE_PIPES
-  std::string password;                      ///< REDLOCK_PASSWORD
-  std::string rediscli_auth;                 ///< REDISCLI_AUTH
+  bool force = false;         ///< release
+  std::string config_file;    ///< empty: kDefaultFile, which may be missing
+  bool no_file = false;       ///< kDefaultFile is missing
+  std::string earlier_pipes;  ///< REDLOCK_STAGE_PIPES
+  std::string password;       ///< REDLOCK_PASSWORD
+  std::string rediscli_auth;  ///< REDISCLI_AUTH
 
-  /// Where each value came from, and its text there, except for secrets and servers.
-  struct Given {
-    Source source;
-    std::string text;
-  };
-  std::map<std::string_view, Given> given;  ///< by the row's name
+  std::map<std::string_view, Source> given;  ///< where each value came from, by the row's name
 
-  [[nodiscard]] Given of(std::string_view name) const {
+  [[nodiscard]] Source of(std::string_view name) const {
     const auto found = given.find(name);
-    return found == given.end() ? Given{} : found->second;
+    return found == given.end() ? Source{} : found->second;
   }
-  [[nodiscard]] Origin origin(std::string_view name) const { return of(name).source.origin; }
+  [[nodiscard]] Origin origin(std::string_view name) const { return of(name).origin; }
 };
 
 }  // namespace redlock::config

@@ -246,7 +246,7 @@ void store_list(Draft& draft, const Row& row, const toml::node& value, unsigned 
     }
     store(row, draft, text->get(), {Origin::file, at});
   }
-  draft.given[row.name].source.line = line;
+  draft.given[row.name].line = line;
 }
 
 void store_value(Draft& draft, const Row& row, const toml::node& value, unsigned line) {

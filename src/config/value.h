@@ -99,7 +99,7 @@ std::optional<Moment> parse_moment(std::string_view text, std::chrono::milliseco
                                    Tense tense);
 
 /// Unix time as "2026-11-20 02:30:00 +0100", in this host's zone.
-std::string local_time(std::chrono::milliseconds moment);
+std::string format_moment(std::chrono::milliseconds moment);
 
 /// Reads a moment for a setting as parse_moment() does: in the past, or at least 1 s and at most
 /// kLongestHold ahead. If the clock shows it twice, a warning says which one it is. Throws Error

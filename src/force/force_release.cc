@@ -17,6 +17,7 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/output.h"
+#include "error.h"
 #include "lock/value.h"
 #include "os/clock.h"
 #include "os/loop.h"
@@ -25,7 +26,6 @@ namespace redlock::force {
 
 namespace {
 
-using How = cli::ForceRelease::How;
 using lock::State;
 using lock::TakeoverResult;
 using std::chrono::milliseconds;
@@ -88,7 +88,7 @@ class Forcing {
       : request_(request), settings_(request.settings), name_(diag::lock_name(request.name)) {}
 
   ExitStatus run() {
-    const bool asks = !request_.confirmed;
+    const bool asks = !request_.yes;
     if (asks && (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1)) {
       throw Error(ExitStatus::usage,
                   "release --force asks before it stops a job, and there is no terminal to ask on; "
@@ -277,7 +277,7 @@ class Forcing {
       say(fmt::format(" {}: it could not be notified; {}; the lock is free when it expires{}; "
                       "--now frees it immediately",
                       how, describe(*late), latest()));
-      return request_.waits ? wait() : ExitStatus::ok;
+      return request_.wait_gone ? wait() : ExitStatus::ok;
     }
     std::string notices =
         lock_.shared ? "were notified and stop their jobs" : "was notified and stops its job";
@@ -295,7 +295,7 @@ class Forcing {
                           how, latest())
             : fmt::format(" {}: the {} {}; the lock is free when {} ended{}", how, holders(),
                           notices, lock_.shared ? "the jobs have" : "the job has", latest()));
-    return request_.waits ? wait() : ExitStatus::ok;
+    return request_.wait_gone ? wait() : ExitStatus::ok;
   }
 
   /// What a user who takes the lock now has to know.
@@ -392,7 +392,7 @@ class Forcing {
     }
   }
 
-  [[nodiscard]] bool removes() const { return hold_ || request_.how == How::remove; }
+  [[nodiscard]] bool removes() const { return hold_ || request_.now; }
 
   const cli::ForceRelease& request_;
   const config::Settings& settings_;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/value.h"
 #include "diag/reporter.h"
 #include "diag/text.h"
 #include "driver/driver.h"
@@ -27,7 +28,6 @@
 #include "lock/by_token.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
-#include "look/history.h"
 #include "look/json.h"
 #include "look/observed.h"
 #include "os/clock.h"
@@ -45,15 +45,6 @@ namespace {
 using driver::kSystemRefused;
 using records::Json;
 using std::chrono::milliseconds;
-
-/// What becomes of the lock once redlock has it.
-struct Grant {
-  bool json;
-  records::Holder who;       ///< for the lock's log
-  std::optional<Ward> ward;  ///< no value: no keeper renews the lock
-  /// The end of a maintenance hold, Unix time. Without a value it lasts for its ttl.
-  std::optional<milliseconds> until{};
-};
 
 /// For a loop that only asks servers.
 class Bystander final : public driver::Host {
@@ -95,21 +86,23 @@ std::string refused_json(const std::string& lock_name, const lock::Waiting& last
 /// (driver/driver.h); during the handover the session releases it.
 class Acquirer : private driver::Host {
  public:
-  /// All must outlive this.
-  Acquirer(const config::Settings& settings, const driver::LockId& lock, const lock::Plan& plan,
-           const Grant& grant)
-      : settings_(settings),
+  /// `who`: for the lock's log. Without `ward`, no keeper renews the lock. All must outlive this.
+  Acquirer(const cli::ForLock& request, const driver::LockId& lock, const lock::Plan& plan,
+           const records::Holder& who, const std::optional<Ward>& ward)
+      : request_(request),
+        settings_(request.settings),
         lock_(lock),
         plan_(plan),
-        grant_(grant),
+        who_(who),
+        ward_(ward),
         servers_(
-            driver::open_servers(settings, lock, [this] { return records::to_json(who_now()); })),
-        reporter_(driver::reporter_for(settings, lock.name, out_)),
+            driver::open_servers(settings_, lock, [this] { return records::to_json(who_now()); })),
+        reporter_(driver::reporter_for(settings_, lock.name, out_)),
         began_(os::boot_now()),
         session_(plan, began_),
-        progress_(driver::progress_mode(settings), lock.name, plan.patience, out_, began_),
+        progress_(driver::progress_mode(settings_), lock.name, plan.patience, out_, began_),
         driver_(session_, *this, servers_, signals_, {.reporter = &reporter_}) {
-    if (grant_.ward) reserve_.emplace();
+    if (ward_) reserve_.emplace();
     driver::require_connections(servers_.size());
   }
 
@@ -118,8 +111,8 @@ class Acquirer : private driver::Host {
   Exit run() {
     try {
       driver_.run();
-      if (held_ && !grant_.ward) linger();
-      if (held_ && grant_.who.maintenance) spread();
+      if (held_ && !ward_) linger();
+      if (held_ && who_.maintenance) spread();
     } catch (const std::exception&) {
       // Once the token is printed, the lock belongs to its reader.
       if (!held_) {
@@ -127,7 +120,7 @@ class Acquirer : private driver::Host {
         throw;
       }
     }
-    if (held_ && grant_.who.maintenance) say_held();
+    if (held_ && who_.maintenance) say_held();
     out_.drain(milliseconds(100));
     if (held_) return ExitStatus::ok;
     if (ward_gone_) return ExitStatus::usage;
@@ -135,7 +128,7 @@ class Acquirer : private driver::Host {
     const Exit result = driver::exit_of(session_.outcome(),
                                         {.conflict = settings_.conflict_exit_code, .done = 0});
     const bool conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
-    if (!grant_.json || !conflict) return result;
+    if (!request_.json || !conflict) return result;
     return driver::print(refused_json(lock_.name, session_.waiting(), os::boot_now()), result);
   }
 
@@ -143,7 +136,7 @@ class Acquirer : private driver::Host {
   bool perform(const lock::Effect& effect, lock::Instant) override {
     if (const auto* report = std::get_if<lock::Report>(&effect)) {
       reporter_.say(*report);
-      driver_.note_refusal(*report, grant_.who);
+      driver_.note_refusal(*report, who_);
       if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
         won_ = {.event = lock::Log::Event::acquired,
                 .attempt = won->attempt,
@@ -163,17 +156,17 @@ class Acquirer : private driver::Host {
     if (!session_.acquiring()) progress_.hide();
   }
   [[nodiscard]] os::Interest watch() const override {
-    if (!grant_.ward || ward_gone_) return {};
-    return {.fd = grant_.ward->process.fd(), .read = true};
+    if (!ward_ || ward_gone_) return {};
+    return {.fd = ward_->process.fd(), .read = true};
   }
   [[nodiscard]] lock::Instant deadline() const override { return progress_.deadline(session_); }
 
   /// When the ward is gone, nobody needs the lock any more: act as after a signal that ends us.
   void look(bool woken, lock::Instant now) override {
-    if (!woken || !grant_.ward || ward_gone_ || !grant_.ward->process.gone()) return;
+    if (!woken || !ward_ || ward_gone_ || !ward_->process.gone()) return;
     ward_gone_ = true;
     out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
-                          grant_.ward->process.pid(), diag::lock_name(lock_.name)));
+                          ward_->process.pid(), diag::lock_name(lock_.name)));
     driver_.step(lock::Signal{SIGHUP, true}, now);
   }
 
@@ -220,7 +213,7 @@ class Acquirer : private driver::Host {
   void say_held() {
     if (!settings_.verbose && (settings_.quiet || !os::Stderr::is_terminal())) return;
     out_.line(fmt::format("redlock: {} is held for maintenance until {}; to end that sooner: {}",
-                          diag::lock_name(lock_.name), look::for_people(expiry()),
+                          diag::lock_name(lock_.name), config::format_moment(expiry()),
                           look::release_command(lock_.name)));
   }
 
@@ -231,7 +224,7 @@ class Acquirer : private driver::Host {
     // Reads the clock again: somebody may have stopped us since the votes arrived.
     if (os::boot_now() >= order.latest) return lock::JobTooLate{};
     try {
-      return grant_.ward ? start_keeper(order) : print_token(order);
+      return ward_ ? start_keeper(order) : print_token(order);
     } catch (const std::exception& error) {
       end_keeper(SIGKILL);
       out_.line(fmt::format("redlock: cannot hand the lock over: {}", driver::reason_of(error)));
@@ -249,7 +242,7 @@ class Acquirer : private driver::Host {
     }
     if (keeper_ == 0) {
       out_.let_go();
-      be_keeper(session_, servers_, signals_, *grant_.ward, *reserve_, grant_.who, won_,
+      be_keeper(session_, servers_, signals_, *ward_, *reserve_, who_, won_,
                 settings_.request_timeout());
     }
     reserve_->keepers.reset();
@@ -281,15 +274,15 @@ class Acquirer : private driver::Host {
 
   /// The holder since now, with the ttl that is left.
   [[nodiscard]] records::Holder who_now() const {
-    records::Holder holder = records::since_now(grant_.who);
-    if (grant_.until) holder.ttl = std::max(*grant_.until - holder.since, milliseconds(0));
+    records::Holder holder = records::since_now(who_);
+    if (request_.until) holder.ttl = std::max(*request_.until - holder.since, milliseconds(0));
     return holder;
   }
 
   /// The end of the lease leaves room for drift. A person reads when the keys expire by clocks that
   /// agree with ours.
   [[nodiscard]] milliseconds expiry() const {
-    if (grant_.until) return *grant_.until;
+    if (request_.until) return *request_.until;
     const lock::Instant end =
         session_.worker_state().valid_until + lock::Timing::drift(plan_.timing.life());
     return os::unix_now() + std::chrono::floor<milliseconds>(end - os::boot_now());
@@ -297,7 +290,7 @@ class Acquirer : private driver::Host {
 
   [[nodiscard]] std::string describe_grant(const lock::Spawn& order) const {
     const std::string& token = servers_.token(order.attempt);
-    if (!grant_.json) return token + "\n";
+    if (!request_.json) return token + "\n";
     const auto valid_for =
         std::chrono::floor<milliseconds>(session_.worker_state().valid_until - os::boot_now());
     std::vector<Json::Member> members = {{"acquired", true},
@@ -305,8 +298,8 @@ class Acquirer : private driver::Host {
                                          {"token", token},
                                          {"fence", order.fence},
                                          {"valid_for_s", look::in_seconds(valid_for)}};
-    if (grant_.who.maintenance) {
-      look::append(members, look::time_members("until", "until_ms", expiry()));
+    if (who_.maintenance) {
+      look::add_time(members, "until", "until_ms", expiry());
     } else {
       members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
     }
@@ -341,10 +334,12 @@ class Acquirer : private driver::Host {
     return kSystemRefused;
   }
 
+  const cli::ForLock& request_;
   const config::Settings& settings_;
   const driver::LockId& lock_;
   const lock::Plan& plan_;
-  const Grant& grant_;
+  const records::Holder& who_;
+  const std::optional<Ward>& ward_;
   os::SignalSource signals_;  // first: from here on no signal ends us while we hold a lock
   os::Stderr out_;
   redis::ServerSet servers_;
@@ -364,12 +359,12 @@ class Acquirer : private driver::Host {
 };
 
 /// Takes the lock, and prints its token: what acquire and hold do alike.
-Exit take(const config::Settings& settings, const driver::LockId& lock, const lock::Plan& plan,
-          const Grant& grant) {
+Exit take(const cli::ForLock& request, const driver::LockId& lock, const lock::Plan& plan,
+          const records::Holder& who, const std::optional<Ward>& ward) {
   if (os::output_was_closed()) {
     throw Error(ExitStatus::os_error, "standard output is closed: the token cannot be printed");
   }
-  return Acquirer(settings, lock, plan, grant).run();
+  return Acquirer(request, lock, plan, who, ward).run();
 }
 
 std::optional<Ward> find_ward(const cli::Acquire& request) {
@@ -396,14 +391,6 @@ records::Holder describe_holder(const cli::Acquire& request, const driver::LockI
   return holder;
 }
 
-records::Holder record_for_hold(const cli::Hold& request, const driver::LockId& lock) {
-  records::Holder holder =
-      driver::describe_ourselves(request.settings, lock, {"redlock", "hold", request.name});
-  holder.pid = ::getppid();  // redlock itself does not run while the lock is held
-  holder.maintenance = true;
-  return holder;
-}
-
 /// No process has to be stopped when the lock ends, so it needs no grace. A hold until a fixed
 /// moment gets shorter while redlock waits for it, and then redlock waits no longer than that.
 lock::Plan plan_for_hold(const cli::Hold& request) {
@@ -424,22 +411,21 @@ lock::Plan plan_for_hold(const cli::Hold& request) {
 
 Exit acquire(const cli::Acquire& request) {
   const driver::LockId lock = driver::lock_id(request.settings, request.name);
-  const Grant grant{.json = request.json,
-                    .who = describe_holder(request, lock),
-                    .ward = find_ward(request)};
+  const records::Holder who = describe_holder(request, lock);
+  const std::optional<Ward> ward = find_ward(request);
   lock::Plan plan = driver::plan_for(request.settings);
   // Without --on-lost-signal there is no process to stop, and so no grace is needed.
   if (request.on_lost_signal == 0) plan.timing.grace = {};
-  return take(request.settings, lock, plan, grant);
+  return take(request, lock, plan, who, ward);
 }
 
 Exit hold(const cli::Hold& request) {
   const driver::LockId lock = driver::lock_id(request.settings, request.name);
-  const Grant grant{.json = request.json,
-                    .who = record_for_hold(request, lock),
-                    .ward = std::nullopt,
-                    .until = request.until};
-  return take(request.settings, lock, plan_for_hold(request), grant);
+  records::Holder who =
+      driver::describe_ourselves(request.settings, lock, {"redlock", "hold", request.name});
+  who.pid = ::getppid();  // redlock itself does not run while the lock is held
+  who.maintenance = true;
+  return take(request, lock, plan_for_hold(request), who, std::nullopt);
 }
 
 }  // namespace redlock::hold

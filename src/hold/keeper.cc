@@ -16,8 +16,6 @@
 #include "driver/driver.h"
 #include "lock/keeping.h"
 #include "os/clock.h"
-#include "os/fd.h"
-#include "redis/servers/server_set.h"
 
 namespace redlock::hold {
 

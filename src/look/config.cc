@@ -6,6 +6,7 @@
 
 #include "config/value.h"
 #include "diag/text.h"
+#include "driver/output.h"
 #include "look/look.h"
 #include "look/screen.h"
 #include "records/json.h"
@@ -40,7 +41,7 @@ std::string_view word_for(Origin origin) {
 }
 
 std::string where(const Row& row, const Draft& draft) {
-  const config::Source source = draft.of(row.name).source;
+  const config::Source source = draft.of(row.name);
   if (source.origin == Origin::built_in) return {};
   if (source.origin == Origin::file) return fmt::format("{}:{}", draft.config_file, source.line);
   return config::place(row, draft, source);
@@ -48,8 +49,8 @@ std::string where(const Row& row, const Draft& draft) {
 
 std::vector<std::string> values_of(const Row& row, const Draft& draft) {
   const config::Settings& settings = draft.settings;
-  const Draft::Given& given = draft.of(row.name);
-  const bool set = given.source.origin != Origin::built_in;
+  const config::Source given = draft.of(row.name);
+  const bool set = given.origin != Origin::built_in;
   if (row.name == key::server) {
     std::vector<std::string> uris;
     for (const redis::Endpoint& server : settings.servers) uris.push_back(server.display());
@@ -120,14 +121,14 @@ std::string as_table(const std::vector<SettingLine>& lines) {
       rows.push_back({{std::exchange(name, {})}, {value}, {from}});
     }
   }
-  return lay_out(rows, fit(rows, {}, 0, diag::kNoLimit), {});
+  return lay_out(rows, fit(rows, {}, diag::kNoLimit), {});
 }
 
 }  // namespace
 
-std::string describe_settings(const Draft& draft) {
+Exit show_settings(const Draft& draft) {
   const std::vector<SettingLine> lines = lines_of(draft);
-  return draft.json ? as_json(lines) : as_table(lines);
+  return driver::print(draft.json ? as_json(lines) : as_table(lines), ExitStatus::ok);
 }
 
 }  // namespace redlock::look

@@ -10,18 +10,15 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
-#include <algorithm>
 #include <deque>
 #include <utility>
 
+#include "config/value.h"
 #include "diag/blocker.h"
-#include "diag/duration.h"
-#include "diag/text.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "look/json.h"
 #include "look/look.h"
-#include "look/observed.h"
 #include "os/clock.h"
 
 namespace redlock::look {
@@ -137,19 +134,19 @@ std::vector<std::string> nothing_found(const std::vector<HistoryView>& views,
   if (!lines.empty() || !none || request.at) return lines;
   return {fmt::format("no {}run{} is logged{}{}", request.failed ? "failed " : "",
                       request.about_one() ? " of " + diag::lock_name(views.front().name) : "",
-                      request.since ? " since " + for_people(*request.since) : "",
-                      request.until ? " before " + for_people(*request.until) : "")};
+                      request.since ? " since " + config::format_moment(*request.since) : "",
+                      request.until ? " before " + config::format_moment(*request.until) : "")};
 }
 
 /// The result of --at about one lock, in one line.
 std::string headline(const HistoryView& view, const cli::History& request) {
   const std::string name = diag::lock_name(view.name);
-  const std::string at = for_people(*request.at);
+  const std::string at = config::format_moment(*request.at);
   if (!view.runs.empty()) return fmt::format("{} was held at {}:\n", name, at);
   std::string line = fmt::format("no record of a holder of {} at {}", name, at);
   if (!view.log_begins) return line + "\n";
   if (!view.before) {
-    line += fmt::format(" (the log begins at {})", for_people(*view.log_begins));
+    line += fmt::format(" (the log begins at {})", config::format_moment(*view.log_begins));
   }
   const std::string_view which = view.before && view.after ? "before and after that"
                                  : view.before             ? "before that"
@@ -161,7 +158,7 @@ std::string text_at(const std::vector<HistoryView>& views, const cli::History& r
                     const diag::Screen& screen) {
   std::vector<PastRun> runs = runs_of(views);
   if (!request.about_one()) {
-    const std::string at = for_people(*request.at);
+    const std::string at = config::format_moment(*request.at);
     if (runs.empty()) return fmt::format("no record of a holder of such a lock at {}\n", at);
     return fmt::format("held at {}:\n", at) + as_table(runs, request, screen);
   }
@@ -187,6 +184,59 @@ Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Ex
   if (!request.svg.empty()) exit = driver::print_to(request.svg, as_svg(views, span), exit);
   if (!request.html.empty()) exit = driver::print_to(request.html, as_html(views, span), exit);
   return exit;
+}
+
+/// --refused: the hosts with runs that gave up, without the logs.
+Exit show_refusals(const std::vector<Observed>& locks, const Query& query,
+                   const cli::History& request) {
+  const milliseconds now = os::unix_now();
+  std::vector<HistoryView> views;
+  for (const Observed& lock : locks) {
+    HistoryView view;
+    view.name = lock.id.name;
+    std::ranges::copy_if(lock.refusals, std::back_inserter(view.refusals),
+                         [&](const Refusals& each) {
+                           return now - each.ago >= request.since.value_or(milliseconds(0));
+                         });
+    if (!view.refusals.empty() || request.about_one()) views.push_back(std::move(view));
+  }
+  const bool blind = query.reached() < lock::quorum(request.settings.servers.size());
+  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
+  if (!request.settings.quiet || blind) driver::complain(query.complaints());
+  if (request.json) {
+    return driver::print(to_json(views, request, query.troubles(), status), status);
+  }
+  const diag::Screen screen = driver::output_screen(request.settings);
+  const std::string table = as_table_of_refusals(views, screen);
+  if (table.empty() && !blind && !request.settings.quiet) {
+    driver::complain({"no run that gave up is known"});
+  }
+  return driver::print(table, status);
+}
+
+/// Of a run, ignoring that it may be a maintenance hold.
+Meaning meaning_of_run(const PastRun& run) {
+  using diag::Tint;
+  switch (run.ending) {
+    case Ending::ended:
+      if (run.entry.status.value_or(0) == 0) return {"ended", "good", Tint::none, false};
+      return {"ended", "failed", Tint::bad, true};
+    case Ending::lost:
+      return {"lost", "failed", Tint::bad, true};
+    case Ending::forced:
+      return {"forced", "forced", Tint::notice, true};
+    case Ending::running:
+      return {"running", "running", Tint::good, false};
+    case Ending::unclear:
+      return {"", "unknown", Tint::notice, false};
+    case Ending::skipped:
+      return {"skipped", "skipped", Tint::none, false};
+    case Ending::expired:
+      return {"expired", "good", Tint::none, false};
+    case Ending::unknown:
+      break;
+  }
+  return {"unknown", "unknown", Tint::bad, true};
 }
 
 }  // namespace
@@ -220,35 +270,6 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   }
   return view;
 }
-
-namespace {
-
-/// Of a run, ignoring that it may be a maintenance hold.
-Meaning meaning_of_run(const PastRun& run) {
-  using diag::Tint;
-  switch (run.ending) {
-    case Ending::ended:
-      if (run.entry.status.value_or(0) == 0) return {"ended", "good", Tint::none, false};
-      return {"ended", "failed", Tint::bad, true};
-    case Ending::lost:
-      return {"lost", "failed", Tint::bad, true};
-    case Ending::forced:
-      return {"forced", "forced", Tint::notice, true};
-    case Ending::running:
-      return {"running", "running", Tint::good, false};
-    case Ending::unclear:
-      return {"", "unknown", Tint::notice, false};
-    case Ending::skipped:
-      return {"skipped", "skipped", Tint::none, false};
-    case Ending::expired:
-      return {"expired", "good", Tint::none, false};
-    case Ending::unknown:
-      break;
-  }
-  return {"unknown", "unknown", Tint::bad, true};
-}
-
-}  // namespace
 
 Meaning meaning_of(const PastRun& run) {
   Meaning meaning = meaning_of_run(run);
@@ -299,42 +320,6 @@ std::vector<PastRun> runs_of(const std::vector<HistoryView>& views) {
 std::tm local_time(milliseconds unix_time) {
   return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(unix_time).count()});
 }
-
-std::string for_people(milliseconds unix_time) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local_time(unix_time));
-}
-
-namespace {
-
-/// --refused: the hosts with runs that gave up, without the logs.
-Exit show_refusals(const std::vector<Observed>& locks, const Query& query,
-                   const cli::History& request) {
-  const milliseconds now = os::unix_now();
-  std::vector<HistoryView> views;
-  for (const Observed& lock : locks) {
-    HistoryView view;
-    view.name = lock.id.name;
-    std::ranges::copy_if(lock.refusals, std::back_inserter(view.refusals),
-                         [&](const Refusals& each) {
-                           return now - each.ago >= request.since.value_or(milliseconds(0));
-                         });
-    if (!view.refusals.empty() || request.about_one()) views.push_back(std::move(view));
-  }
-  const bool blind = query.reached() < lock::quorum(request.settings.servers.size());
-  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
-  if (!request.settings.quiet || blind) driver::complain(query.complaints());
-  if (request.json) {
-    return driver::print(to_json(views, request, query.troubles(), status), status);
-  }
-  const diag::Screen screen = driver::output_screen(request.settings);
-  const std::string table = as_table_of_refusals(views, screen);
-  if (table.empty() && !blind && !request.settings.quiet) {
-    driver::complain({"no run that gave up is known"});
-  }
-  return driver::print(table, status);
-}
-
-}  // namespace
 
 Exit history(const cli::History& asked) {
   cli::History request = asked;

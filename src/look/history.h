@@ -115,7 +115,6 @@ std::string as_table_of_refusals(const std::vector<HistoryView>& views,
 
 /// A Unix time in the local time zone.
 std::tm local_time(std::chrono::milliseconds unix_time);
-std::string for_people(std::chrono::milliseconds unix_time);
 
 /// Unix time.
 struct Span {

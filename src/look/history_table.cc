@@ -139,11 +139,11 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   const std::size_t least = std::clamp(width / kTimelinePart, kLeastTimeline, kMostTimeline);
   const std::size_t kept = plain ? 0 : least + kGap;
   if (several) cut_names(lines, screen, width >= kFullTime ? kept : 0);
-  Widths widths = fit(lines, kLeftOut, kLeastCommand, width - std::min(width, kept));
+  Widths widths = fit(lines, kLeftOut, width - std::min(width, kept));
   if (plain) return lay_out(lines, widths, screen);
   // Who had the lock, and for how long, says more than the timeline.
   if (widths[holder] == 0) {
-    const Widths without = fit(lines, kLeftOut, kLeastCommand, width);
+    const Widths without = fit(lines, kLeftOut, width);
     if (without[holder] > 0) return lay_out(lines, without, screen);
   }
   if (widths[command] > 0) {
@@ -220,7 +220,7 @@ std::string as_table_of_refusals(const std::vector<HistoryView>& views,
   if (lines.size() == 1) return {};
   fit_charset(lines, screen);
   cut_cells(lines, 1, screen.width / 3, screen.charset);
-  return lay_out(lines, fit(lines, kFirstOut, kLeastCommand, screen.width), screen);
+  return lay_out(lines, fit(lines, kFirstOut, screen.width), screen);
 }
 
 }  // namespace redlock::look

@@ -25,14 +25,16 @@ Json text_or_null(std::string_view text) {
   return text.empty() ? Json() : Json(text);
 }
 
-Members time_members(std::string_view name, std::string_view name_ms,
-                     const std::optional<milliseconds>& time) {
-  if (!time) return {{name, Json()}, {name_ms, Json()}};
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(*time);
-  const std::tm moment = fmt::gmtime(std::time_t{seconds.count()});
-  const std::string text = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", moment,
-                                       (*time - seconds).count());
-  return {{name, text}, {name_ms, time->count()}};
+void add_time(Members& members, std::string_view name, std::string_view name_ms,
+              const std::optional<milliseconds>& time) {
+  Json text;
+  if (time) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(*time);
+    text = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::time_t{seconds.count()}),
+                       (*time - seconds).count());
+  }
+  members.emplace_back(name, text);
+  members.emplace_back(name_ms, time ? Json(time->count()) : Json());
 }
 
 namespace {
@@ -68,7 +70,7 @@ Json to_json(const std::optional<records::Holder>& revocation) {
   if (!revocation) return {};
   Members members{
       {"host", revocation->host}, {"user", revocation->user}, {"pid", revocation->pid}};
-  append(members, time_members("since", "since_ms", unless_zero(revocation->since)));
+  add_time(members, "since", "since_ms", unless_zero(revocation->since));
   members.emplace_back("for_s", in_seconds(diag::ago(revocation->since)));
   return Json::object(members);
 }
@@ -88,6 +90,19 @@ Json view(const Observed& lock, std::size_t server, const std::string& display) 
                        {"state", seen ? Json(appearance_of(lock::state_of(*seen)).word) : Json()},
                        {"ttl_s", seen ? in_seconds(seen->ttl_left) : Json()},
                        {"error", none ? Json(none->why) : Json()}});
+}
+
+/// An array with an object for each host.
+Json refusals_json(const std::vector<Refusals>& refusals) {
+  return array_of(refusals, [](const Refusals& each) {
+    Members members{{"host", each.host},
+                    {"user", text_or_null(each.who.user)},
+                    {"command", text_or_null(each.who.command)},
+                    {"count", each.count}};
+    add_time(members, "last", "last_ms", os::unix_now() - each.ago);
+    members.emplace_back("held_by", text_or_null(each.who.held_by));
+    return Json::object(members);
+  });
 }
 
 Json last_run(const std::optional<lock::Done>& done) {
@@ -179,11 +194,11 @@ Json describe(const std::optional<PastRun>& run) {
       {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},
       {"status", entry.status},
       {"reason", text_or_null(entry.reason)}};
-  append(members, time_members("began", "began_ms",
-                               run->knows_beginning ? std::optional(run->began) : std::nullopt));
-  append(members, time_members("ended", "ended_ms", run->ended));
-  append(
-      members,
+  add_time(members, "began", "began_ms",
+           run->knows_beginning ? std::optional(run->began) : std::nullopt);
+  add_time(members, "ended", "ended_ms", run->ended);
+  members.insert(
+      members.end(),
       {{"held_s", run->ended ? in_seconds(*run->ended - run->began) : Json()},
        {"waited_s", in_seconds(entry.waited)},
        {"fence", unless_zero(entry.fence)},
@@ -203,12 +218,13 @@ Json usual_json(const std::optional<diag::Usual>& usual) {
 
 Json describe_view(const HistoryView& view) {
   Members members{{"name", view.name}};
-  append(members, time_members("log_begins", "log_begins_ms", view.log_begins));
-  append(members, {{"usual", usual_json(view.usual)},
-                   {"refused", refusals_json(view.refusals)},
-                   {"runs", array_of(view.runs, describe)},
-                   {"before", describe(view.before)},
-                   {"after", describe(view.after)}});
+  add_time(members, "log_begins", "log_begins_ms", view.log_begins);
+  members.insert(members.end(),
+                 {{"usual", usual_json(view.usual)},
+                  {"refused", refusals_json(view.refusals)},
+                  {"runs", array_of(view.runs, describe)},
+                  {"before", describe(view.before)},
+                  {"after", describe(view.after)}});
   return Json::object(members);
 }
 
@@ -217,24 +233,13 @@ Json describe_view(const HistoryView& view) {
 Json holder_json(const std::optional<records::Holder>& holder) {
   if (!holder) return {};
   Members members = person(*holder);
-  append(members, time_members("since", "since_ms", unless_zero(holder->since)));
-  append(members, {{"for_s", in_seconds(diag::ago(holder->since))},
-                   {"ttl_s", in_seconds(holder->ttl)},
-                   {"fingerprint", text_or_null(holder->servers)},
-                   {"protocol", holder->protocol}});
+  add_time(members, "since", "since_ms", unless_zero(holder->since));
+  members.insert(members.end(),
+                 {{"for_s", in_seconds(diag::ago(holder->since))},
+                  {"ttl_s", in_seconds(holder->ttl)},
+                  {"fingerprint", text_or_null(holder->servers)},
+                  {"protocol", holder->protocol}});
   return Json::object(members);
-}
-
-Json refusals_json(const std::vector<Refusals>& refusals) {
-  return array_of(refusals, [](const Refusals& each) {
-    Members members{{"host", each.host},
-                    {"user", text_or_null(each.who.user)},
-                    {"command", text_or_null(each.who.command)},
-                    {"count", each.count}};
-    append(members, time_members("last", "last_ms", os::unix_now() - each.ago));
-    members.emplace_back("held_by", text_or_null(each.who.held_by));
-    return Json::object(members);
-  });
 }
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
@@ -254,9 +259,9 @@ std::string to_json(const std::vector<HistoryView>& views, const cli::History& r
   Members members{{"status", static_cast<int>(status)},
                   {"quorum", lock::quorum(request.settings.servers.size())},
                   {"servers", servers_json(request.settings, troubles)}};
-  append(members, time_members("since", "since_ms", request.since));
-  append(members, time_members("until", "until_ms", request.until));
-  append(members, time_members("at", "at_ms", request.at));
+  add_time(members, "since", "since_ms", request.since);
+  add_time(members, "until", "until_ms", request.until);
+  add_time(members, "at", "at_ms", request.at);
   members.emplace_back("locks", array_of(views, describe_view));
   return Json::object(members).output();
 }

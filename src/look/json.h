@@ -23,14 +23,10 @@ records::Json text_or_null(std::string_view text);
 
 using Members = std::vector<records::Json::Member>;
 
-inline void append(Members& members, const Members& more) {
-  members.insert(members.end(), more.begin(), more.end());
-}
-
-/// A moment (Unix time), as two members: as RFC 3339 in UTC, and in milliseconds. Both names must
-/// outlive the members.
-Members time_members(std::string_view name, std::string_view name_ms,
-                     const std::optional<std::chrono::milliseconds>& time);
+/// Adds a moment (Unix time) as two members: as RFC 3339 in UTC, and in milliseconds. Both names
+/// must outlive the members.
+void add_time(Members& members, std::string_view name, std::string_view name_ms,
+              const std::optional<std::chrono::milliseconds>& time);
 
 /// An array with what `as_json` makes of each of `things`.
 records::Json array_of(const auto& things, const auto& as_json) {
@@ -41,9 +37,6 @@ records::Json array_of(const auto& things, const auto& as_json) {
 
 /// A holder in the form of `status`, `list` and `acquire`; null if there is none.
 records::Json holder_json(const std::optional<records::Holder>& holder);
-
-/// An array with an object for each host.
-records::Json refusals_json(const std::vector<Refusals>& refusals);
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
                     const Troubles& troubles, ExitStatus status);

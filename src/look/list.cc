@@ -102,7 +102,7 @@ std::string as_table(const std::vector<Observed>& locks, const diag::Screen& scr
     return lock.judgement.state == State::held && !overdue(lock);
   });
   if (!all_held) std::erase(left_out, kState);
-  Widths widths = fit(short_names, left_out, kLeastCommand, screen.width);
+  Widths widths = fit(short_names, left_out, screen.width);
   const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
   widths[kName] = std::min(widest(lines, kName), widths[kName] + left_over);
   cut_cells(lines, kName, widths[kName], screen.charset);
@@ -171,25 +171,24 @@ Exit list(const cli::List& request) {
   std::vector<std::string> typed = {"redlock", "list"};
   if (!request.pattern.empty()) typed.push_back(request.pattern);
   Widths columns;
-  return show(request.settings, typed, request.watch, [&](const diag::Screen& screen) {
-    return look(request, screen, columns);
-  });
+  return show(request, typed,
+              [&](const diag::Screen& screen) { return look(request, screen, columns); });
 }
 
 Exit complete(const cli::Complete& request) {
-  cli::Completion completion = request.completion;
+  cli::Complete line = request;
   if (request.settings) {
     for (std::string& name : lock_names(*request.settings)) {
       if (!name.starts_with(request.word)) continue;
       try {
         redis::check_lock_name(name);
-        completion.candidates.push_back({std::move(name), ""});
+        line.candidates.push_back({std::move(name), ""});
       } catch (const Error&) {
         continue;  // no command takes it
       }
     }
   }
-  return driver::print(to_text(completion), ExitStatus::ok);
+  return driver::print(to_text(line), ExitStatus::ok);
 }
 
 }  // namespace redlock::look

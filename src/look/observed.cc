@@ -11,7 +11,6 @@
 #include <tuple>
 #include <utility>
 
-#include "diag/blocker.h"
 #include "diag/duration.h"
 #include "lock/value.h"
 #include "os/clock.h"

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "config/value.h"
 #include "diag/blocker.h"
 #include "look/history.h"
 
@@ -105,7 +106,7 @@ std::string who_of(const PastRun& run) {
 /// The tooltip of a run.
 std::string about(const PastRun& run) {
   std::string text = outcome_of(run, Length::more);
-  if (run.knows_beginning) text = for_people(run.began) + ": " + text;
+  if (run.knows_beginning) text = config::format_moment(run.began) + ": " + text;
   if (run.ended && run.ending != Ending::skipped) {
     text += ", held for " + diag::for_people(*run.ended - run.began);
   }
@@ -267,7 +268,7 @@ void draw_legend(Drawing& canvas, int y) {
 }
 
 std::string title_of(Span span) {
-  return fmt::format("{} to {}", for_people(span.begin), for_people(span.end));
+  return config::format_moment(span.begin) + " to " + config::format_moment(span.end);
 }
 
 std::string drawing(const std::vector<HistoryView>& views, Span span) {
@@ -314,7 +315,7 @@ std::string row_of_table(const PastRun& run, milliseconds now) {
     return fmt::format("<td class=\"{}\">{}</td>", kind, escaped(text));
   };
   const auto length = length_of(run, now);
-  return "<tr>" + cell(run.knows_beginning ? for_people(run.began) : "-") +
+  return "<tr>" + cell(run.knows_beginning ? config::format_moment(run.began) : "-") +
          cell(outcome_of(run, Length::more), meaning_of(run).failed ? "bad" : "") +
          cell(diag::bare_name(run.lock), "name") +
          cell(length ? diag::for_people(*length) : "-") +

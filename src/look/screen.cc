@@ -59,13 +59,13 @@ void cut_cells(std::vector<Line>& lines, std::size_t column, std::size_t most,
 }
 
 Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out,
-           std::size_t least_last, std::size_t width) {
+           std::size_t width) {
   Widths widths(lines.front().size());
   for (std::size_t column = 0; column < widths.size(); ++column) {
     widths[column] = widest(lines, column);
   }
   Widths needed = widths;
-  needed.back() = std::min(needed.back(), least_last);
+  needed.back() = std::min(needed.back(), kLeastCommand);
   for (const std::size_t column : left_out) {
     if (sum(needed) <= width) break;
     needed[column] = widths[column] = 0;
@@ -200,8 +200,7 @@ std::optional<Exit> taken(const os::ReceivedSignal& signal, os::SignalSource& si
   return Exit::by_signal(signal.number);
 }
 
-Exit watch(const config::Settings& settings, const std::string& title,
-           std::chrono::milliseconds every, const Look& look) {
+Exit watch(const cli::Request& request, const std::string& title, const Look& look) {
   const char* const kind = std::getenv("TERM");
   const bool rewrites = kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
   if (::isatty(STDOUT_FILENO) != 1 || !rewrites) {
@@ -213,11 +212,11 @@ Exit watch(const config::Settings& settings, const std::string& title,
   os::Loop loop;
   Canvas canvas;
   while (true) {
-    const Screen screen = driver::output_screen(settings);
+    const Screen screen = driver::output_screen(request.settings);
     canvas.take_keyboard();
     const std::string_view ends = canvas.keyboard() < 0 ? "Ctrl-C" : "q";
-    canvas.draw(composed(title, every, ends, look(screen), screen));
-    const lock::Instant next = os::boot_now() + every;
+    canvas.draw(composed(title, request.interval, ends, look(screen), screen));
+    const lock::Instant next = os::boot_now() + request.interval;
     bool redraw = false;
     while (!redraw && os::boot_now() < next) {
       std::array interests{os::Interest{.fd = signals.fd(), .read = true},
@@ -234,13 +233,9 @@ Exit watch(const config::Settings& settings, const std::string& title,
 
 }  // namespace
 
-Exit show(const config::Settings& settings, const std::vector<std::string>& typed,
-          std::optional<std::chrono::milliseconds> every, const Look& look) {
-  if (every) {
-    const std::string title = diag::printable(records::shell_like(typed), 255);
-    return watch(settings, title, *every, look);
-  }
-  const Frame frame = look(driver::output_screen(settings));
+Exit show(const cli::Request& request, const std::vector<std::string>& typed, const Look& look) {
+  if (request.watch) return watch(request, diag::printable(records::shell_like(typed), 255), look);
+  const Frame frame = look(driver::output_screen(request.settings));
   driver::complain(frame.complaints);
   return driver::print(frame.text, frame.status);
 }

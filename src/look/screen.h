@@ -4,16 +4,14 @@
 // --watch the same output again and again, in place.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "config/settings.h"
+#include "cli/command_line.h"
 #include "diag/text.h"
 #include "exit_status.h"
 
@@ -41,9 +39,9 @@ inline constexpr std::size_t kLeastCommand = 12;
 using Widths = std::vector<std::size_t>;
 
 /// Leaves out columns, in the order of `left_out`, until the lines fit into `width`, or until all
-/// of these are left out. The last column may be cut to `least_last`.
+/// of these are left out. The last column, that of the commands, may be cut to kLeastCommand.
 Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out,
-           std::size_t least_last, std::size_t width);
+           std::size_t width);
 
 /// The width of a line with these columns.
 std::size_t sum(const Widths& widths);
@@ -71,10 +69,9 @@ struct Frame {
 
 using Look = std::function<Frame(const diag::Screen&)>;
 
-/// Prints one look. With `every`, draws a look on the terminal again after each such time, until a
+/// Prints one look. With --watch, draws a look on the terminal again after each interval, until a
 /// signal or the key q ends it: status 0 for q and Ctrl-C, as watch(1). Throws Error (64 without
 /// such a terminal, and what `look` throws).
-Exit show(const config::Settings& settings, const std::vector<std::string>& typed,
-          std::optional<std::chrono::milliseconds> every, const Look& look);
+Exit show(const cli::Request& request, const std::vector<std::string>& typed, const Look& look);
 
 }  // namespace redlock::look

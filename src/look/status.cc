@@ -7,10 +7,10 @@
 #include <iterator>
 #include <utility>
 
+#include "config/value.h"
 #include "diag/blocker.h"
 #include "diag/duration.h"
 #include "lock/value.h"
-#include "look/history.h"
 #include "look/json.h"
 #include "look/look.h"
 #include "look/observed.h"
@@ -92,8 +92,8 @@ std::string headline(const Observed& lock) {
 std::string since(const records::Holder& holder, bool over) {
   const auto length = diag::ago(holder.since);
   if (!length) return {};
-  const std::string long_ago = diag::for_people(*length);
-  return for_people(holder.since) + (over ? ", " + long_ago + " ago" : ", for " + long_ago);
+  return config::format_moment(holder.since) + (over ? ", " : ", for ") +
+         diag::for_people(*length) + (over ? " ago" : "");
 }
 
 std::string time_left(const Observed& lock) {
@@ -104,7 +104,7 @@ std::string time_left(const Observed& lock) {
   if (is_hold(lock) && lock.judgement.state == State::held) {
     // No process renews a maintenance hold, so its end is certain.
     return fmt::format("in {}, at {}; to end it now: {}", least,
-                       for_people(os::unix_now() + *lock.least_left),
+                       config::format_moment(os::unix_now() + *lock.least_left),
                        release_command(lock.id.name));
   }
   const std::string when = least == most ? least : least + " to " + most;
@@ -329,7 +329,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
 Exit status(const cli::Status& request) {
   std::vector<std::string> typed = {"redlock", "status"};
   typed.insert(typed.end(), request.names.begin(), request.names.end());
-  return show(request.settings, typed, request.watch,
+  return show(request, typed,
               [&request](const diag::Screen& screen) { return look(request, screen); });
 }
 

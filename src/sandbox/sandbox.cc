@@ -45,7 +45,6 @@
 #include "os/process.h"
 #include "os/random.h"
 #include "os/signals.h"
-#include "sandbox/sandbox_servers.h"
 
 namespace redlock::sandbox {
 namespace {
@@ -56,7 +55,7 @@ std::string percent_encode(std::string_view path) {
   std::string encoded;
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = std::isalnum(byte) != 0 || contains("/-._~", {&c, 1});
+    const bool plain = std::isalnum(byte) != 0 || std::strchr("/-._~", c) != nullptr;
     encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
   }
   return encoded;
@@ -230,7 +229,7 @@ std::string start(SandboxServers& servers, const cli::Sandbox& wanted) {
       return start_plain(servers, wanted.servers);
     } catch (const Error& error) {
       // The end of the server's log says so.
-      if (tries == kTries || !contains(error.what(), "Address already in use")) throw;
+      if (tries == kTries || std::strstr(error.what(), "Address already in use") == nullptr) throw;
       servers.clear();
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sandbox/sandbox_servers.h"
+#include "sandbox/sandbox.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -198,7 +198,7 @@ void SandboxServers::until(std::size_t server, const std::string& commands,
   const std::string request = password_.empty() ? commands : "AUTH " + password_ + '\n' + commands;
   for (;;) {
     const std::string said = converse(socket(server), request);
-    const auto replied = [&said](const std::string& part) { return contains(said, part); };
+    const auto replied = [&said](const std::string& part) { return said.find(part) != said.npos; };
     if (std::ranges::all_of(present, replied) && std::ranges::none_of(absent, replied)) return;
     if (const pid_t dead = waitpid(-1, nullptr, WNOHANG); dead > 0) {
       const auto ended = std::ranges::find(pids_, dead);

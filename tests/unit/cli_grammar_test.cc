@@ -275,7 +275,7 @@ TEST_CASE("config and check take what can stand in a file, and no job") {
   CHECK(check({"check"}).name.empty());
   CHECK(check({"check", "--ttl=5", "L", "--json"}).name == "L");
   CHECK(check({"check", "--ttl=5", "L", "--json"}).json);
-  CHECK(std::get<cli::ShowConfig>(parse({"config", "--ttl", "5"}, one)).draft.settings.ttl ==
+  CHECK(std::get<cli::ShowConfig>(parse({"config", "--ttl", "5"}, one)).settings.ttl ==
         std::chrono::seconds(5));
   check_failure(failure({"check", "L", "M"}, one), ExitStatus::usage, "unexpected argument 'M'");
   check_failure(failure({"check", "--", "L"}, one), ExitStatus::usage, "unexpected argument");

@@ -162,16 +162,16 @@ TEST_CASE("history: the usual length is that of the last five runs that ended we
 }
 
 TEST_CASE("grid: columns are left out in their order until the lines fit") {
-  const std::vector<Line> lines = {{{"A"}, {"B"}, {"C"}}, {{"aaaa"}, {"größe"}, {"cccccccccc"}}};
+  const std::vector<Line> lines = {{{"A"}, {"B"}, {"C"}}, {{"aaaa"}, {"größe"}, {"ccccccccccccccccc"}}};
   const std::array<std::size_t, 2> left_out = {1, 2};
-  const Widths all = fit(lines, left_out, 5, diag::kNoLimit);
-  CHECK(sum(all) == 4 + 2 + 5 + 2 + 10);
-  CHECK(lay_out(lines, all, {}) == "A     B      C\naaaa  größe  cccccccccc\n");
-  CHECK(fit(lines, left_out, 5, 18) == all);  // the last one is cut
-  CHECK(lay_out(lines, all, {.width = 18}) == "A     B      C\naaaa  größe  cccc…\n");
-  CHECK(fit(lines, left_out, 5, 17) == Widths{4, 0, 10});
-  CHECK(fit(lines, left_out, 5, 10) == Widths{4, 0, 0});
-  CHECK(fit(lines, left_out, 5, 1) == Widths{4, 0, 0});
+  const Widths all = fit(lines, left_out, diag::kNoLimit);
+  CHECK(sum(all) == 4 + 2 + 5 + 2 + 17);
+  CHECK(lay_out(lines, all, {}) == "A     B      C\naaaa  größe  ccccccccccccccccc\n");
+  CHECK(fit(lines, left_out, 25) == all);  // the last one is cut
+  CHECK(lay_out(lines, all, {.width = 25}) == "A     B      C\naaaa  größe  ccccccccccc…\n");
+  CHECK(fit(lines, left_out, 24) == Widths{4, 0, 17});
+  CHECK(fit(lines, left_out, 17) == Widths{4, 0, 0});
+  CHECK(fit(lines, left_out, 1) == Widths{4, 0, 0});
 }
 
 }  // namespace

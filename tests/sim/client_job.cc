@@ -62,7 +62,6 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
     const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
     runtime =
         random().one_of(runtime, longer, schedule.short_jobs ? runtime : schedule.calm_from * 2);
-    if (schedule.long_jobs) runtime = schedule.calm_from * 2;
   }
   scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
   if (schedule.client[index_].keeps) begin_keeping(order);

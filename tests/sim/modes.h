@@ -25,13 +25,4 @@ std::string describe(const Schedule& schedule);
 /// violation, with as few steps as possible, and printed it.
 bool search(const Mistake& mistake, std::size_t most_steps, std::string_view only);
 
-/// Draws the schedules of these seeds, without running them, and prints how many of them have what.
-/// False: there is something that none of them has.
-bool count_drawn(std::uint64_t first, std::uint64_t last);
-
-/// Lets jobs hold slots of several numbers on 3 and 5 servers, in the naive way and in ours, where
-/// each client reaches few servers. Prints the largest numbers of jobs at once. False: one of them
-/// is not as above.
-bool slots_at_once();
-
 }  // namespace redlock::sim

@@ -60,42 +60,6 @@ void Schedule::draw_slots() {
   }
 }
 
-void Schedule::draw_crowd(std::uint64_t new_seed, std::size_t of_servers, std::uint8_t slots,
-                          std::size_t of_clients) {
-  *this = {};
-  seed = new_seed;
-  Random random(seed);
-  run_seed = random.next();
-  servers = of_servers;
-  clients = of_clients;
-  timing.ttl = std::chrono::seconds(1);
-  timing.grace = timing.ttl / 6;
-  server_timeout = connect_timeout = timing.ttl / 10;
-  delay_low = std::chrono::microseconds(300);
-  delay_high = milliseconds(2);
-  calm_from = milliseconds(800);
-  long_jobs = troubled = true;
-  for (std::size_t i = 0; i < servers; ++i) server[i].same_as = static_cast<std::uint8_t>(i);
-  for (std::size_t i = 0; i < clients; ++i) {
-    client[i].mode.slots = slots;
-    client[i].starts = random.between(Time::zero(), milliseconds(50));
-    // Neighbours in a circle of servers, or any.
-    const std::size_t first = random.below(static_cast<std::uint32_t>(servers));
-    std::uint8_t reached = 0;
-    for (std::size_t step = 0; step <= servers / 2; ++step) {
-      reached |= static_cast<std::uint8_t>(1U << (first + step) % servers);
-    }
-    if (random.percent(20)) reached |= static_cast<std::uint8_t>(1U << random.below(8));
-    const auto all = static_cast<std::uint8_t>((1U << servers) - 1);
-    const auto missed = static_cast<std::uint8_t>(all & ~reached);
-    faults.push_back({.at = Time::zero(),
-                      .kind = Kind::isolate,
-                      .client = static_cast<std::uint8_t>(i),
-                      .server = missed,
-                      .length = calm_from});
-  }
-}
-
 /// In every third schedule, by numbers of their own: two to four locks on the same servers, and
 /// runs that take one or several of them. In half of these schedules runs of all kinds meet.
 void Schedule::draw_several() {

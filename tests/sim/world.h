@@ -27,7 +27,6 @@ struct Result {
   std::optional<Violation> violation;
   std::uint64_t events = 0;
   std::uint64_t jobs = 0;
-  std::size_t most_at_once = 0;  ///< of the jobs with a slot of one lock
 };
 
 class World {

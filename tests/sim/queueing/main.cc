@@ -35,7 +35,11 @@ bool run(const Scenario& scenario, const Options& options) {
   std::string notes;
   for (std::uint64_t seed = options.first; seed <= options.last; ++seed) {
     if (!options.one() && seed % scenario.every != 0) continue;
-    const Result result = scenario.run(seed, options.mistake);
+    Settings settings = scenario.settings;
+    settings.seed = seed;
+    settings.mistake = options.mistake;
+    World world(settings);
+    const Result result = scenario.run(world);
     notes = result.notes();
     if (result.faults().empty()) continue;
     for (const std::string& fault : result.faults()) print("VIOLATION", scenario, fault, seed);

@@ -13,8 +13,7 @@ using std::chrono::seconds;
 /// Forty readers stand behind a writer, and each of them stays for long. From afar, one after the
 /// other would take more than a second. On several servers they agree on one number after the
 /// other: the last one asks for a number as often as there are readers.
-Result together(std::size_t servers, Time distance, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = servers, .seed = seed, .mistake = mistake});
+Result together(World& world, Time distance) {
   constexpr Time kFree = seconds(3);
   hold_first(world, kFree);
   ProcessPlan plan;
@@ -25,15 +24,14 @@ Result together(std::size_t servers, Time distance, std::uint64_t seed, const Mi
   world.run_until(kFree + milliseconds(600));
   const std::size_t entered = world.jobs();
   world.run_until_all_served(seconds(60));
-  Result result(world.numbers(), {.most_asked = servers == 1 ? 40U : 60U, .slow_per_cent = 100});
+  Result result(world.numbers(), {.most_asked = world.hosts().size() == 1 ? 40U : 60U, .slow_per_cent = 100});
   result.note(std::to_string(entered - 1) + " readers after 600 ms");
   result.demand(entered == 41, "readers that stand behind one another do not enter together");
   return result;
 }
 
 /// Twelve readers come again and again, so that there is always one; and now and then a writer.
-Result storm_of_readers(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result storm_of_readers(World& world) {
   ProcessPlan reader;
   reader.mode.reads = true;
   reader.loops = true;
@@ -53,8 +51,7 @@ Result storm_of_readers(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// The same with many writers: readers do not starve either.
-Result readers_and_writers(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result readers_and_writers(World& world) {
   hold_first(world, seconds(1));
   ProcessPlan plan;
   plan.job = milliseconds(20);
@@ -67,11 +64,11 @@ Result readers_and_writers(std::uint64_t seed, const Mistake& mistake) {
 }
 
 constexpr Scenario kReaders[] = {
-    {"readers_together", [](auto seed, auto& m) { return together(1, milliseconds(10), seed, m); }},
-    {"readers_together_on_five",
-     [](auto seed, auto& m) { return together(5, milliseconds(2), seed, m); }},
-    {"storm_of_readers", storm_of_readers},
-    {"readers_and_writers", readers_and_writers},
+    {"readers_together", {.servers = 1}, [](World& w) { return together(w, milliseconds(10)); }},
+    {"readers_together_on_five", {.servers = 5},
+     [](World& w) { return together(w, milliseconds(2)); }},
+    {"storm_of_readers", {}, storm_of_readers},
+    {"readers_and_writers", {}, readers_and_writers},
 };
 
 }  // namespace

@@ -49,7 +49,8 @@ class Result {
 
 struct Scenario {
   std::string_view name;
-  Result (*run)(std::uint64_t seed, const Mistake& mistake);
+  Settings settings;
+  Result (*run)(World& world);
   unsigned every = 1;  ///< how many seeds before it is run: it takes long
 };
 

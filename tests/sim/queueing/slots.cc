@@ -13,8 +13,7 @@ using std::chrono::seconds;
 constexpr Mode kOfThree{.slots = 3};
 
 /// Sixty runs, all of them there from the beginning.
-Result crowd(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = servers, .seed = seed, .mistake = mistake});
+Result crowd(World& world) {
   ProcessPlan plan;
   plan.mode = kOfThree;
   plan.job = milliseconds(100);
@@ -27,8 +26,7 @@ Result crowd(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// Two long jobs have a slot each: the others share what is left, whichever slot that is.
-Result one_slot_left(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result one_slot_left(World& world) {
   ProcessPlan plan;
   plan.mode = kOfThree;
   plan.job = seconds(60);
@@ -45,8 +43,7 @@ Result one_slot_left(std::uint64_t seed, const Mistake& mistake) {
 
 /// Two runs take slots again and again, so that one of them always has one, and one slot is always
 /// free; now and then comes a run that wants the lock alone.
-Result storm_of_slots(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result storm_of_slots(World& world) {
   ProcessPlan of_slot;
   of_slot.mode = kOfThree;
   of_slot.loops = true;
@@ -67,8 +64,7 @@ Result storm_of_slots(std::uint64_t seed, const Mistake& mistake) {
 
 /// An operator sets the clocks while slots are held: one forward, on which all holders seem to be
 /// over; later all of them back, by an hour each.
-Result slots_and_clocks(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result slots_and_clocks(World& world) {
   ProcessPlan plan;
   plan.mode = kOfThree;
   plan.job = milliseconds(200);
@@ -86,11 +82,11 @@ Result slots_and_clocks(std::uint64_t seed, const Mistake& mistake) {
 }
 
 constexpr Scenario kSlots[] = {
-    {"crowd_for_slots", [](auto seed, auto& m) { return crowd(1, seed, m); }},
-    {"crowd_for_slots_of_five", [](auto seed, auto& m) { return crowd(5, seed, m); }},
-    {"one_slot_left", one_slot_left},
-    {"storm_of_slots", storm_of_slots},
-    {"slots_and_clocks", slots_and_clocks},
+    {"crowd_for_slots", {.servers = 1}, crowd},
+    {"crowd_for_slots_of_five", {.servers = 5}, crowd},
+    {"one_slot_left", {}, one_slot_left},
+    {"storm_of_slots", {}, storm_of_slots},
+    {"slots_and_clocks", {}, slots_and_clocks},
 };
 
 }  // namespace

@@ -29,9 +29,7 @@ void Client::reset(Scene& scene, std::size_t index) {
   wait_.reset();
   limit_ = lock::kNever;
   starting_ = !is_inside() && !host().before;
-  if (starting_) {
-    scene.events->add(EventKind::client_starts, scene.schedule->client[index].starts, index_);
-  }
+  if (starting_) start_at(host().starts);
 }
 
 void Client::plan(lock::Plan& plan) {
@@ -58,12 +56,13 @@ void Client::plan(lock::Plan& plan) {
   if (has_stages()) plan_stage(plan);
 }
 
+void Client::start_at(Time when) {
+  scene_->timeline->at(when, [this] { start(); });
+}
+
 void Client::start() {
   if (!starting_) return;  // killed before that
-  if (host_is_frozen()) {
-    scene_->events->add(EventKind::client_starts, now() + milliseconds(10), index_);
-    return;
-  }
+  if (host_is_frozen()) return start_at(now() + milliseconds(10));
   starting_ = false;
   if (session_) return;
   const lock::Instant local = clock_.now(now());
@@ -240,8 +239,8 @@ void Client::queue(lock::Ticket ticket) {
   if (!random().percent(40)) return;
   const Time after = random().one_of({random().between(microseconds(0), milliseconds(2)),
                                       random().between(microseconds(0), milliseconds(100))});
-  const std::uint32_t in = random().one_of(0U, 0U, 0U, 500U, random().below(5000));
-  scene_->events->add(EventKind::woken, now() + after, index_ | in << 8U, runs_ & 0x3ffU);
+  const milliseconds in(random().one_of(0U, 0U, 0U, 500U, random().below(5000)));
+  scene_->timeline->after(after, [this, session = run(), in] { woken(session, in); });
 }
 
 /// Once on each server.
@@ -352,15 +351,13 @@ void Client::start_later() {
       random().one_of<Time>({random().between(microseconds(100), milliseconds(5)),
                              random().between(milliseconds(1), scene_->schedule->timing.ttl / 2)});
   starting_ = true;
-  scene_->events->add(EventKind::client_starts, now() + pause, index_);
+  start_at(now() + pause);
 }
 
 void Client::calm_down() {
   if (paused_) resume();
   if (job_.leader && next_stage() == nullptr) {
-    scene_->events->add(EventKind::job_ends,
-                        now() + random().between(milliseconds(1), milliseconds(30)), index_,
-                        job_.stamp);
+    end_job_at(now() + random().between(milliseconds(1), milliseconds(30)));
   }
 }
 
@@ -373,7 +370,7 @@ void Client::schedule_wake() {
   const Time at = std::max(clock_.when(deadline), now());
   if (at >= wake_at_ || at == kForever) return;
   wake_at_ = at;
-  scene_->events->add(EventKind::wake, at, index_);
+  scene_->timeline->at(at, [this, at] { wake(at); });
 }
 
 void Client::wake(Time at) {

@@ -13,7 +13,7 @@
 
 #include "attempt_tokens.h"
 #include "checks.h"
-#include "events.h"
+#include "timeline.h"
 #include "link.h"
 #include "redis/requests/request.h"
 #include "lock/drive.h"
@@ -30,7 +30,7 @@ class Client;
 /// What all clients share.
 struct Scene {
   const Schedule* schedule;
-  Events* events;
+  Timeline* timeline;
   Network* network;
   WakeUps* wake_ups;
   Random* random;
@@ -51,7 +51,6 @@ class Client : public lock::Performer {
 
   void start();
   void turn();
-  void wake(Time at);
   void take_in(std::size_t server, Inbound inbound);
   void signal();
   void told(std::uint32_t session);
@@ -67,8 +66,6 @@ class Client : public lock::Performer {
   void kill();
   /// The fair phase: wait without a limit, end soon, and be done once served.
   void calm_down();
-  void job_ends(std::uint32_t stamp);
-  void tree_ends(std::uint32_t stamp);
 
   [[nodiscard]] bool done() const { return !session_ && !starting_; }
   [[nodiscard]] bool running() const { return session_.has_value(); }
@@ -127,7 +124,14 @@ class Client : public lock::Performer {
   void ask(const lock::Ask& ask, lock::Instant now);
   void spawn(const lock::Spawn& order, lock::Instant now);
   void spawn_now(const lock::Spawn& order, lock::Instant now);
+  void start_at(Time when);
+  void wake(Time at);
   void kill_job(int number);
+  /// If no other one has begun by then.
+  void end_job_at(Time when);
+  void end_tree_at(Time when);
+  void job_ends();
+  void tree_ends();
   void job_over();
   void end_session();
   void end_keeping();
@@ -135,7 +139,7 @@ class Client : public lock::Performer {
   void schedule_wake();
   void say(std::string_view what);
   void say_reply(const lock::Reply& reply);
-  [[nodiscard]] Time now() const { return scene_->events->now(); }
+  [[nodiscard]] Time now() const { return scene_->timeline->now(); }
   [[nodiscard]] Random& random() const { return *scene_->random; }
   [[nodiscard]] const ClientHost& host() const { return scene_->schedule->client[index_]; }
   [[nodiscard]] Checks& checks() const { return scene_->checks[host().lock]; }

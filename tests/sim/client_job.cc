@@ -19,7 +19,7 @@ void Client::spawn(const lock::Spawn& order, lock::Instant local) {
     stale_ = local;
     const Time length = random().between(milliseconds(1), scene_->schedule->timing.ttl);
     pause(false);
-    scene_->events->add(EventKind::client_resumes, now() + length, index_);
+    scene_->timeline->after(length, [this] { resume(); });
     return;
   }
   spawn_now(order, local);
@@ -63,7 +63,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
     runtime =
         random().one_of(runtime, longer, schedule.short_jobs ? runtime : schedule.calm_from * 2);
   }
-  scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
+  end_job_at(now() + runtime);
   if (schedule.client[index_].keeps) begin_keeping(order);
   step(lock::JobStarted{}, local);
 }
@@ -80,12 +80,12 @@ void Client::kill_job(int number) {
     const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - milliseconds(2);
     const Time takes = clock_.stretch(random().one_of<lock::Duration>(
         {microseconds(100), random().between(microseconds(100), most), most, most}));
-    scene_->events->add(EventKind::tree_ends, now() + takes, index_, job_.stamp);
+    end_tree_at(now() + takes);
   } else if (number == SIGTERM && next_stage() != nullptr) {
     next_stage()->signal();
   } else if (number == SIGTERM && random().percent(50)) {
     const Time takes = random().between(microseconds(100), grace + milliseconds(10));
-    scene_->events->add(EventKind::job_ends, now() + takes, index_, job_.stamp);
+    end_job_at(now() + takes);
   }
   if (scene_->story->on()) say(number == SIGKILL ? "sends its job KILL" : "sends its job TERM");
 }
@@ -98,12 +98,14 @@ void Client::job_over() {
   checks().job_gone(index_, now());
 }
 
-void Client::job_ends(std::uint32_t stamp) {
-  if (stamp != job_.stamp || !job_.leader) return;
-  if (frozen_) {
-    scene_->events->add(EventKind::job_ends, now() + milliseconds(10), index_, stamp);
-    return;
-  }
+void Client::end_job_at(Time when) {
+  scene_->timeline->at(when, [this, stamp = job_.stamp] {
+    if (stamp == job_.stamp && job_.leader) job_ends();
+  });
+}
+
+void Client::job_ends() {
+  if (frozen_) return end_job_at(now() + milliseconds(10));
   job_.leader = false;
   job_.exited = true;
   // Descendants of a job that ends by itself are not the lock's business.
@@ -111,12 +113,14 @@ void Client::job_ends(std::uint32_t stamp) {
   turn();
 }
 
-void Client::tree_ends(std::uint32_t stamp) {
-  if (stamp != job_.stamp || !job_.tree) return;
-  if (frozen_) {
-    scene_->events->add(EventKind::tree_ends, now() + milliseconds(1), index_, stamp);
-    return;
-  }
+void Client::end_tree_at(Time when) {
+  scene_->timeline->at(when, [this, stamp = job_.stamp] {
+    if (stamp == job_.stamp && job_.tree) tree_ends();
+  });
+}
+
+void Client::tree_ends() {
+  if (frozen_) return end_tree_at(now() + milliseconds(1));
   job_.exited = job_.exited || job_.leader;
   job_.leader = false;
   kill_inside();
@@ -142,9 +146,7 @@ void Client::start_inside(const Inherited& lock) const {
     if (inner.session_ || inner.starting_) return;  // it has outlived an earlier job
     inner.inherited_ = lock;
     inner.starting_ = true;
-    scene_->events->add(EventKind::client_starts,
-                        now() + random().between(microseconds(100), milliseconds(40)),
-                        inner.index_);
+    inner.start_at(now() + random().between(microseconds(100), milliseconds(40)));
   });
 }
 

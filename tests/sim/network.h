@@ -6,10 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
-#include "events.h"
+#include "timeline.h"
 #include "lock/vote.h"
 #include "random.h"
 #include "request.h"
@@ -43,6 +44,18 @@ class Fifo {
  private:
   std::vector<T> items_;
   std::size_t head_ = 0;
+};
+
+/// What happens to a connection.
+enum class ConnectionEvent : std::uint8_t {
+  connected,
+  refused,
+  broken,
+  request,
+  run_request,  ///< one that waited while the server was stopped
+  response,
+  acknowledged,  ///< by the replica, or it is too late for that
+  hung_up,       ///< the server has got all
 };
 
 struct Connection {
@@ -90,7 +103,9 @@ class Transport {
 
 class Network final : public Transport {
  public:
-  Network(Events& events, Random& random) : events_(events), random_(random) {}
+  using Happens = std::function<void(ConnectionEvent, ConnectionId)>;
+  Network(Timeline& timeline, Random& random, Happens happens)
+      : timeline_(timeline), random_(random), happens_(std::move(happens)) {}
   void reset(const Schedule& schedule);
 
   /// The connection is there, or would be if the server were up.
@@ -121,21 +136,18 @@ class Network final : public Transport {
   [[nodiscard]] bool may_run(ConnectionId id) const;
   Request take_request(ConnectionId id);
   bool take_answer(ConnectionId id, lock::Answer& answer);
-  /// An event of the connection is over: if it was the last, the slot is free again.
-  void settle(ConnectionId id);
 
   [[nodiscard]] Connection& at(ConnectionId id) { return connections_[id]; }
-  [[nodiscard]] bool current(ConnectionId id, std::uint32_t stamp) const {
-    return connections_[id].stamp == stamp;
-  }
 
  private:
   void free(ConnectionId id);
   [[nodiscard]] Time delay();
-  void schedule(EventKind kind, ConnectionId id, Time at);
+  template <ConnectionEvent kind>
+  void schedule(ConnectionId id, Time at);
 
-  Events& events_;
+  Timeline& timeline_;
   Random& random_;
+  Happens happens_;
   const Schedule* schedule_ = nullptr;
   std::vector<Connection> connections_;
   std::vector<ConnectionId> free_;

@@ -5,10 +5,11 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
-#include "events.h"
+#include "timeline.h"
 #include "random.h"
 #include "schedule.h"
 #include "token.h"
@@ -17,7 +18,14 @@ namespace redlock::sim {
 
 class WakeUps {
  public:
-  WakeUps(Events& events, Random& random) : events_(events), random_(random) {}
+  /// What the world knows, and those that are to hear of it.
+  struct World {
+    std::function<bool(std::uint32_t server)> is_up;
+    std::function<void(std::uint32_t client, std::uint32_t session, std::uint32_t server)> subscribed;
+    std::function<void(std::uint32_t client, std::uint32_t session, lock::Duration in)> woken;
+  };
+  WakeUps(Timeline& timeline, Random& random, World world)
+      : timeline_(timeline), random_(random), world_(std::move(world)) {}
 
   void reset(const Schedule& schedule) {
     schedule_ = &schedule;
@@ -28,14 +36,8 @@ class WakeUps {
   void subscribe(std::uint32_t client, std::uint32_t session) {
     for (std::uint32_t server = 0; server < schedule_->servers; ++server) {
       if (subscribed_[server][client] == session || random_.percent(40)) continue;
-      events_.add(EventKind::subscribes, events_.now() + delay(), client | server << 8U, session);
+      timeline_.after(delay(), [=, this] { arrive(client, session, server); });
     }
-  }
-  /// Its SUBSCRIBE has arrived, or so long after that the process hears of it.
-  void arrive(const Event& event, bool up) {
-    if (!up) return;
-    subscribed_[event.who >> 8U][event.who & 0xffU] = event.stamp;
-    events_.add(EventKind::subscribed, events_.now() + delay(), event.who, event.stamp);
   }
   /// PUBLISH: true if somebody has subscribed.
   bool publish(std::uint32_t server, Waiter waiter, lock::Duration in) {
@@ -43,8 +45,7 @@ class WakeUps {
     const std::uint32_t session = session_of(waiter);
     if (subscribed_[server][client] != session) return false;
     if (random_.percent(20)) return true;  // and lost
-    const auto told = static_cast<std::uint32_t>(in / std::chrono::milliseconds(1));
-    events_.add(EventKind::woken, events_.now() + delay(), client | told << 8U, session);
+    timeline_.after(delay(), [=, this] { world_.woken(client, session, in); });
     return true;
   }
   /// It has lost its connections.
@@ -54,12 +55,19 @@ class WakeUps {
   }
 
  private:
+  /// Its SUBSCRIBE has arrived. Later the process hears of that.
+  void arrive(std::uint32_t client, std::uint32_t session, std::uint32_t server) {
+    if (!world_.is_up(server)) return;
+    subscribed_[server][client] = session;
+    timeline_.after(delay(), [=, this] { world_.subscribed(client, session, server); });
+  }
   [[nodiscard]] Time delay() {
     return random_.between(schedule_->delay_low, schedule_->delay_high);
   }
 
-  Events& events_;
+  Timeline& timeline_;
   Random& random_;
+  World world_;
   const Schedule* schedule_ = nullptr;
   /// The sessions that have subscribed; 0: none.
   std::array<std::array<std::uint32_t, kMostClients>, kMostServers> subscribed_{};

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "queueing/timeline.h"
+#include "timeline.h"
 #include "server.h"
 
 namespace redlock::sim::queueing {

@@ -14,7 +14,7 @@
 #include "link.h"
 #include "lock/drive.h"
 #include "lock/session.h"
-#include "queueing/timeline.h"
+#include "timeline.h"
 #include "queueing/wire.h"
 
 namespace redlock::sim::queueing {

@@ -10,7 +10,7 @@
 
 #include "network.h"
 #include "queueing/host.h"
-#include "queueing/timeline.h"
+#include "timeline.h"
 #include "random.h"
 
 namespace redlock::sim::queueing {

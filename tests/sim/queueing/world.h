@@ -14,7 +14,7 @@
 #include "mutation.h"
 #include "queueing/host.h"
 #include "queueing/process.h"
-#include "queueing/timeline.h"
+#include "timeline.h"
 #include "random.h"
 
 namespace redlock::sim::queueing {

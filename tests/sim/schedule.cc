@@ -192,7 +192,7 @@ void Schedule::draw_revocations() {
     Fault fault;
     fault.at = random.between(Time::zero(), calm_from);
     fault.kind = seized ? Kind::seize : Kind::revoke;
-    fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+    fault.server = random.index(servers);
     fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
     faults.push_back(fault);
     if (seized && random.percent(60)) draw_straddling(random, fault);
@@ -205,7 +205,7 @@ void Schedule::draw_straddling(Random& random, const Fault& takeover) {
   Fault fault;
   fault.kind = Kind::deaf;
   fault.at = std::max<Time>(takeover.at - random.between(Time::zero(), timing.ttl / 3), {});
-  fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+  fault.server = random.index(servers);
   const Time end = takeover.at + takeover.length * 2 + random.between(Time::zero(), timing.ttl / 6);
   fault.length = end - fault.at;
   for (std::uint8_t i = 0; i < clients; ++i) {
@@ -229,8 +229,8 @@ void Schedule::draw_keepers() {
     Fault fault;
     fault.at = random.between(Time::zero(), calm_from);
     fault.kind = random.percent(15) ? Kind::rumour : Kind::hand_back;
-    fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
-    fault.client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
+    fault.server = random.index(servers);
+    fault.client = random.index(clients);
     fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
     faults.push_back(fault);
   }
@@ -254,7 +254,7 @@ void Schedule::draw_slow_connections() {
     host.wall_offset = {};
   }
   for (ClientHost& host : few()) host.starts = timing.ttl / 8 + host.starts;
-  slow_client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
+  slow_client = random.index(clients);
   client[slow_client].starts = random.between(Time::zero(), milliseconds(5));
   client[slow_client].once = milliseconds(1);
   const Time begin = client[slow_client].starts + random.between(delay_high * 4, timing.ttl / 10);
@@ -327,8 +327,8 @@ Fault Schedule::draw_fault(Random& random, std::uint32_t profile) const {
 }
 
 void Schedule::draw_target(Random& random, Fault& fault) const {
-  fault.client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
-  fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+  fault.client = random.index(clients);
+  fault.server = random.index(servers);
   if (fault.kind == Kind::isolate) {
     fault.server = static_cast<std::uint8_t>(1 + random.below((1U << servers) - 1));
   }

@@ -107,7 +107,7 @@ void Schedule::draw_locks(Random& random, std::uint8_t run) {
   std::vector<std::string> names;
   for (std::size_t lock = 0; lock < locks; ++lock) names.push_back(lock_name(lock));
   for (std::size_t i = locks; i-- > 1;) {
-    std::swap(names[i], names[random.below(static_cast<std::uint32_t>(i + 1))]);
+    std::swap(names[i], names[random.index(i + 1)]);
   }
   const auto wanted = random.one_of<std::size_t>(1, 2, 2, 2, 3, 4);
   names.resize(client[run].keeps ? 1 : std::min(wanted, locks));
@@ -142,14 +142,14 @@ std::uint8_t Schedule::last_stage(std::uint8_t index) const {
 void Schedule::spread_faults(Random& random) {
   std::vector<Fault> more;
   for (Fault& fault : faults) {
-    fault.lock = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(locks)));
+    fault.lock = random.index(locks);
     const bool of_network =
         fault.kind == Kind::deaf || fault.kind == Kind::mute || fault.kind == Kind::isolate;
     const bool all = of_network && random.percent(50);
     std::vector<std::uint8_t> stages = {fault.client};
     while (const auto next = next_stage(stages.back())) stages.push_back(*next);
     if (fault.kind == Kind::suspend || stages.size() == 1) continue;
-    fault.client = stages[random.below(static_cast<std::uint32_t>(stages.size()))];
+    fault.client = stages[random.index(stages.size())];
     for (const std::uint8_t each : stages) {
       if (!all || each == fault.client) continue;
       more.push_back(fault);

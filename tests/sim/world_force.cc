@@ -126,7 +126,7 @@ void World::hand_back(const Fault& fault) {
   if (is_shared(token)) {
     const std::vector<Token> readers = keys(fault.lock, real(fault.server)).readers(now);
     if (readers.empty()) return;
-    token = readers[random_.below(static_cast<std::uint32_t>(readers.size()))];
+    token = readers[random_.index(readers.size())];
   }
   if (token == kNoToken || token == kForeignType || client_of(token) >= schedule_->clients) return;
   if (!clients_[client_of(token)].keeps(token)) return;

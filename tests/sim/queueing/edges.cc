@@ -11,7 +11,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using State = Process::State;
 
 constexpr Mode kWriter{};
 constexpr Mode kReader{.reads = true};
@@ -24,11 +23,6 @@ ProcessPlan of(const Mode& mode, Time job = milliseconds(50)) {
   plan.mode = mode;
   plan.job = job;
   return plan;
-}
-
-bool ran(const Process& process) {
-  const State state = process.state();
-  return state == State::running || state == State::releasing || state == State::served;
 }
 
 /// Exactly one of five that try once has run after two seconds.
@@ -62,7 +56,7 @@ Result behind_losers(World& world, std::size_t losers, After after) {
   Result herd;
   if (after == After::herd) start_herd_of_five(world, herd);
   world.run_until(seconds(20));
-  const bool served = after != After::waiter || ran(*world.processes().back());
+  const bool served = after != After::waiter || world.processes().back()->ran();
   herd.demand(served, "the waiter behind them was not served");
   Numbers numbers = world.numbers();
   numbers.never_served = 0;
@@ -85,33 +79,33 @@ Result dead_beside(World& world, const Mode& holder, Fate fate, bool once) {
   Process& live = world.start(plan);
   world.run_until(seconds(30));
   Result result(world.numbers(), kStalls);
-  result.demand(ran(live), "one that could have joined the holder did not");
+  result.demand(live.ran(), "one that could have joined the holder did not");
   return result;
 }
 
-/// Many of one kind are stopped before a live one of another.
-Result behind_frozen(World& world, std::size_t count, const Mode& frozen, const Mode& live) {
+/// Many of one kind are stopped while they wait.
+void start_frozen(World& world, std::size_t count, const Mode& mode) {
   hold_first(world, seconds(8));
-  start_waiters(world, count, milliseconds(100), milliseconds(10), of(frozen));
+  start_waiters(world, count, milliseconds(100), milliseconds(10), of(mode));
   world.run_until(seconds(4));
   for (const auto& each : world.processes()) {
     if (each->waits()) world.freeze(*each);
   }
+}
+
+/// A live one of another kind comes after them.
+Result behind_frozen(World& world, std::size_t count, const Mode& frozen, const Mode& live) {
+  start_frozen(world, count, frozen);
   Process& last = world.start(of(live));
   world.run_until(seconds(40));
   Result result(world.numbers(), kStalls);
-  result.demand(ran(last), "the live one was not served");
+  result.demand(last.ran(), "the live one was not served");
   return result;
 }
 
 /// A herd of `-n` after 150 stopped ones of that kind.
 Result herd_behind_frozen(World& world, const Mode& frozen) {
-  hold_first(world, seconds(8));
-  start_waiters(world, 150, milliseconds(100), milliseconds(10), of(frozen));
-  world.run_until(seconds(4));
-  for (const auto& each : world.processes()) {
-    if (each->waits()) world.freeze(*each);
-  }
+  start_frozen(world, 150, frozen);
   world.run_until(seconds(9));
   Result herd;
   start_herd_of_five(world, herd);
@@ -150,9 +144,9 @@ Result different_graces(World& world) {
   Numbers numbers = world.numbers();
   numbers.never_served = 0;
   Result result(numbers, {.inversions = 1, .longest_stall = hours(1), .slow_per_cent = 100});
-  result.demand(ran(next), "the waiter that trusts the servers was not served");
+  result.demand(next.ran(), "the waiter that trusts the servers was not served");
   world.run_until(seconds(120));
-  result.demand(ran(first), "the waiter that does not was never served");
+  result.demand(first.ran(), "the waiter that does not was never served");
   return result;
 }
 
@@ -176,7 +170,7 @@ Result planted_readers(World& world) {
   Process& live = world.start(third);
   world.run_until(seconds(5));
   Result result(world.numbers(), kStalls);
-  result.demand(!ran(live), "a third job runs");
+  result.demand(!live.ran(), "a third job runs");
   return result;
 }
 

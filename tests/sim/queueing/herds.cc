@@ -9,7 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using State = Process::State;
 
 struct Herd {
   std::size_t first;
@@ -36,9 +35,9 @@ void judge(World& world, const Herd& herd, Result& result) {
   std::size_t runs = 0;
   std::size_t gone = 0;
   for (std::size_t i = herd.first; i < herd.first + herd.size; ++i) {
-    const State state = world.processes()[i]->state();
-    runs += state == State::running || state == State::served || state == State::releasing ? 1 : 0;
-    gone += state == State::refused ? 1 : 0;
+    const Process& process = *world.processes()[i];
+    runs += process.ran() ? 1 : 0;
+    gone += process.state() == Process::State::refused ? 1 : 0;
   }
   result.demand(runs == 1, std::to_string(runs) + " of " + std::to_string(herd.size) + " ran");
   result.demand(runs + gone == herd.size,

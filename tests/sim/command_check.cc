@@ -201,34 +201,14 @@ class Check {
     return false;
   }
 
+  /// A script passes every reply on as it is.
   Value run(sim::Words words) {
     ++count_;
-    if (words[0] == "EVAL") {
-      const std::size_t keys = words[2] == "2" ? 2 : 0;
-      // The interpreter knows a script by its place.
-      const std::string& script = *scripts_.emplace(words[1]).first;
-      return interpreter_.eval(keys_, script, words.subspan(3, keys), words.subspan(3 + keys));
-    }
-    return value_of(keys_.run(words));
-  }
-
-  static Value value_of(const sim::CommandReply& reply) {
-    using Kind = sim::CommandReply::Kind;
-    Value value;
-    value.type = reply.kind == Kind::integer  ? Type::integer
-                 : reply.kind == Kind::text   ? Type::string
-                 : reply.kind == Kind::status ? Type::status
-                 : reply.kind == Kind::error  ? Type::error
-                 : reply.kind == Kind::list   ? Type::array
-                                              : Type::nil;
-    if (value.type == Type::integer) value.integer = reply.integer;
-    if (value.type != Type::integer && value.type != Type::nil) value.text = reply.text;
-    if (value.type != Type::array) return value;
-    for (const std::string_view each : reply.list) {
-      const bool nil = each.data() == nullptr;
-      value.elements.push_back({.type = nil ? Type::nil : Type::string, .text = std::string(each)});
-    }
-    return value;
+    if (words[0] != "EVAL") return interpreter_.eval(keys_, kByScript, {}, words);
+    const std::size_t keys = words[2] == "2" ? 2 : 0;
+    // The interpreter knows a script by its place.
+    const std::string& script = *scripts_.emplace(words[1]).first;
+    return interpreter_.eval(keys_, script, words.subspan(3, keys), words.subspan(3 + keys));
   }
 
   /// Of errors only the first word: the wording differs between versions.

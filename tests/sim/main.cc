@@ -15,20 +15,84 @@
 #include <memory>
 #include <string>
 
-#include "modes.h"
 #include "options.h"
+#include "search.h"
+#include "story.h"
+#include "world.h"
 
 namespace {
 
-using redlock::sim::Options;
-using redlock::sim::Result;
-using redlock::sim::Schedule;
-using redlock::sim::World;
+using namespace redlock::sim;
+
+bool fails(World& world, const Schedule& schedule, std::string_view check) {
+  const Result result = world.run(schedule, false);
+  return result.violation && result.violation->check == check;
+}
+
+std::string in_ms(Time length) {
+  return std::to_string(length / std::chrono::milliseconds(1)) + " ms";
+}
+
+/// The same schedule with every fault left out that the violation does not need.
+Schedule shrink(World& world, const Schedule& schedule, std::string_view check) {
+  Schedule shortest = schedule;
+  for (std::size_t i = shortest.faults.size(); i-- > 0;) {
+    Schedule shorter = shortest;
+    shorter.faults.erase(shorter.faults.begin() + static_cast<std::ptrdiff_t>(i));
+    if (fails(world, shorter, check)) shortest = shorter;
+  }
+  const auto attempt = [&](auto change) {
+    Schedule simpler = shortest;
+    change(simpler);
+    if (fails(world, simpler, check)) shortest = simpler;
+  };
+  attempt([](Schedule& s) { s.late_percent = 0; });
+  attempt([](Schedule& s) { s.break_percent = 0; });
+  attempt([](Schedule& s) { s.stall_percent = 0; });
+  while (shortest.clients > 1) {
+    Schedule fewer = shortest;
+    --fewer.clients;
+    for (Fault& fault : fewer.faults) {
+      if (fault.client >= fewer.clients) fault.client = 0;
+    }
+    if (!fails(world, fewer, check)) break;
+    shortest = fewer;
+  }
+  return shortest;
+}
+
+/// The hosts and the settings, for a person.
+std::string describe(const Schedule& schedule) {
+  std::string text = "seed " + std::to_string(schedule.seed) + ": " +
+                     std::to_string(schedule.servers) + " servers, " +
+                     std::to_string(schedule.clients) + " clients, ttl " +
+                     in_ms(schedule.timing.ttl) + ", grace " + in_ms(schedule.timing.grace) +
+                     ", restart grace " + in_ms(schedule.restart_grace);
+  if (!schedule.assumptions_hold) text += ", the assumptions do not hold";
+  if (schedule.cron) text += ", all try once";
+  text += '\n';
+  for (std::size_t i = 0; i < schedule.servers; ++i) {
+    const ServerHost& host = schedule.server[i];
+    text += "  " + server_name(i) + ": clock " + std::to_string(host.rate) + " ppm, wall clock +" +
+            in_ms(host.wall_offset) + ", up for " + in_ms(host.up_for);
+    if (host.fence != 0) text += ", fence " + std::to_string(host.fence);
+    if (host.same_as != i) text += ", the same as " + server_name(host.same_as);
+    text += '\n';
+  }
+  for (std::size_t i = 0; i < schedule.clients; ++i) {
+    const ClientHost& host = schedule.client[i];
+    text += "  " + client_name(i) + ": clock " + std::to_string(host.rate) + " ppm";
+    if (schedule.locks > 1) text += ", lock " + lock_name(host.lock);
+    if (host.before) text += ", inside " + client_name(*host.before);
+    text += '\n';
+  }
+  return text;
+}
 
 void print_violation(World& world, const Schedule& schedule, const Result& result) {
-  const Schedule shorter = redlock::sim::shrink(world, schedule, result.violation->check);
+  const Schedule shorter = shrink(world, schedule, result.violation->check);
   const Result again = world.run(shorter, true);
-  const std::string hosts = redlock::sim::describe(shorter);
+  const std::string hosts = describe(shorter);
   std::printf("%s%s", hosts.c_str(), world.story().c_str());
   std::printf(
       "VIOLATION %.*s: %s (seed %llu, %zu of its %zu faults; --seed %llu -v shows it whole)\n",
@@ -40,7 +104,7 @@ void print_violation(World& world, const Schedule& schedule, const Result& resul
 
 /// True if there was no violation.
 bool run(const Options& options, bool whole) {
-  redlock::sim::check_mistakes();
+  check_mistakes();
   const auto began = std::chrono::steady_clock::now();
   const auto world = std::make_unique<World>(options.mistake);
   world->look_only_for(options.only);
@@ -53,7 +117,7 @@ bool run(const Options& options, bool whole) {
     events += result.events;
     jobs += result.jobs;
     if (whole) {
-      std::printf("%s%s", redlock::sim::describe(schedule).c_str(), world->story().c_str());
+      std::printf("%s%s", describe(schedule).c_str(), world->story().c_str());
     }
     if (!result.violation) continue;
     if (whole) {
@@ -78,17 +142,17 @@ bool run(const Options& options, bool whole) {
 int main(int argc, char** argv) {
   Options options{.last = 0};
   bool verbose = false;
-  bool search = false;
-  const std::pair<std::string_view, bool*> flags[] = {{"-v", &verbose}, {"--search", &search}};
-  if (!redlock::sim::read_options({argv, static_cast<std::size_t>(argc)}, options, flags)) {
+  bool searches = false;
+  const std::pair<std::string_view, bool*> flags[] = {{"-v", &verbose}, {"--search", &searches}};
+  if (!read_options({argv, static_cast<std::size_t>(argc)}, options, flags)) {
     std::fputs("usage: redlock_sim [-n COUNT | --seeds FROM..TO | --seed N [-v]] [--only CHECK]"
                " [--mutation NAME]\n"
                "       redlock_sim --search [-n STEPS] [--only SITUATION] [--mutation NAME]\n",
                stderr);
     return 64;
   }
-  if (options.last == 0) options.last = search ? 8 : 20'000;
-  const bool well = search ? redlock::sim::search(options.mistake, options.last, options.only)
+  if (options.last == 0) options.last = searches ? 8 : 20'000;
+  const bool well = searches ? search(options.mistake, options.last, options.only)
                            : run(options, verbose && options.one());
   return well ? 0 : 1;
 }

@@ -5,7 +5,7 @@
 // time to the next moment at which something happens (also while a client is stopped), the end of a
 // job, or a fault. Real sessions, requests and scripts, as in a world (world.h); no chance at all.
 // States that are equal are followed once.
-#include "modes.h"
+#include "search.h"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +24,7 @@
 #include "lock/drive.h"
 #include "lock/session.h"
 #include "network.h"
+#include "schedule.h"
 #include "server.h"
 #include "story.h"
 

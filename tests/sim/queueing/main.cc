@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   bool well = true;
   for (const auto scenarios :
        {order_scenarios(), fault_scenarios(), soak_scenarios(), herd_scenarios(), cost_scenarios(),
-        reader_scenarios(), slot_scenarios(), edge_scenarios()}) {
+        shared_scenarios(), edge_scenarios()}) {
     for (const Scenario& each : scenarios) {
       if (each.name.find(options.only) == std::string_view::npos) continue;
       well = run(each, options) && well;

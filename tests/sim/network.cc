@@ -113,7 +113,7 @@ void Network::send(ConnectionId id, Request request) {
     if (held > now + limit) return;
   }
   connection.last_request = std::max(connection.last_request, std::max(now, held) + delay());
-  connection.requests.push(std::move(request));
+  connection.requests.push_back(std::move(request));
   schedule<ConnectionEvent::request>(id, connection.last_request);
   if (!calm_ && schedule_->break_percent > 0 && random_.percent(schedule_->break_percent)) cut(id);
 }
@@ -135,7 +135,7 @@ bool Network::may_run(ConnectionId id) const {
 Request Network::take_request(ConnectionId id) {
   Connection& connection = connections_[id];
   Request request = std::move(connection.requests.front());
-  connection.requests.pop();
+  connection.requests.pop_front();
   return request;
 }
 
@@ -145,7 +145,7 @@ void Network::respond(ConnectionId id, lock::Answer answer) {
   const Time held = to_client_[connection.client][connection.server];
   connection.last_response =
       std::max(connection.last_response, std::max(timeline_.now(), held) + delay());
-  connection.answers.push(std::move(answer));
+  connection.answers.push_back(std::move(answer));
   schedule<ConnectionEvent::response>(id, connection.last_response);
 }
 
@@ -173,7 +173,7 @@ bool Network::take_answer(ConnectionId id, lock::Answer& answer) {
   Connection& connection = connections_[id];
   if (!connection.open || connection.over || connection.answers.empty()) return false;
   answer = std::move(connection.answers.front());
-  connection.answers.pop();
+  connection.answers.pop_front();
   return true;
 }
 
@@ -191,7 +191,7 @@ void Network::cut(ConnectionId id) {
   connection.breaking = true;
   const auto on_their_way = static_cast<std::uint32_t>(connection.requests.size());
   const std::size_t arrive = random_.below(on_their_way + 1);
-  connection.requests.keep_first(std::max<std::size_t>(arrive, connection.arrived));
+  connection.requests.resize(std::max<std::size_t>(arrive, connection.arrived));
   const Time held = to_client_[connection.client][connection.server];
   connection.last_response =
       std::max(connection.last_response, std::max(timeline_.now(), held) + delay());

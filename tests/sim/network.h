@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -20,31 +21,6 @@ namespace redlock::sim {
 
 using ConnectionId = std::uint32_t;
 inline constexpr ConnectionId kNoConnection = ~ConnectionId{0};
-
-/// A queue that keeps its memory.
-template <class T>
-class Fifo {
- public:
-  void push(T item) { items_.push_back(std::move(item)); }
-  T& front() { return items_[head_]; }
-  void pop() {
-    if (++head_ == items_.size()) clear();
-  }
-  void clear() {
-    items_.clear();
-    head_ = 0;
-  }
-  [[nodiscard]] bool empty() const { return items_.empty(); }
-  [[nodiscard]] std::size_t size() const { return items_.size() - head_; }
-  void keep_first(std::size_t n) {
-    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(head_ + n), items_.end());
-    if (n == 0) clear();
-  }
-
- private:
-  std::vector<T> items_;
-  std::size_t head_ = 0;
-};
 
 /// What happens to a connection.
 enum class ConnectionEvent : std::uint8_t {
@@ -72,8 +48,8 @@ struct Connection {
   std::uint32_t arrived = 0;   ///< requests that wait in the server's kernel
   bool waiting = false;        ///< the server waits for its replica, and carries out no other
   lock::Answer answer{};       ///< … before it sends this
-  Fifo<Request> requests;      ///< on their way, or arrived
-  Fifo<lock::Answer> answers;  ///< on their way
+  std::deque<Request> requests;      ///< on their way, or arrived
+  std::deque<lock::Answer> answers;  ///< on their way
   Time established{};          ///< what happens to the server before that is nothing to it
   Time last_request{};
   Time last_response{};

@@ -195,15 +195,16 @@ void World::serve(ConnectionId id) {
   const std::uint8_t address = network_.at(id).server;
   const std::uint8_t lock = schedule_->client[network_.at(id).client].lock;
   Server& server = keys(lock, real(address));
-  const Token before = server.owner(timeline_.now());
-  const bool lasts = server.lasts(before, timeline_.now() + milliseconds(1));
+  const bool releases = lock::is_release(request.op);
+  const Token before = releases ? server.owner(timeline_.now()) : kNoToken;
+  const bool lasts = releases && server.lasts(before, timeline_.now() + milliseconds(1));
   lock::Answer answer = server.execute(request, timeline_.now());
   auto* const granted = std::get_if<lock::Granted>(&answer);
   if (granted != nullptr && scene_.mutation == Mutation::uptime_untold) {
     granted->distrusted_for = seconds(0);
   }
-  if (lasts && lock::is_release(request.op) && plain(before) != request.token &&
-      !is_listed(before) && server.owner(timeline_.now()) != before) {
+  if (lasts && plain(before) != request.token && !is_listed(before) &&
+      server.owner(timeline_.now()) != before) {
     checks_[lock].fail("touched",
                        server_name(address) + " changes " + token_text(before) +
                            "'s lock for a release of " + token_text(request.token),
@@ -212,8 +213,8 @@ void World::serve(ConnectionId id) {
   if (remembers(answer)) checks_[lock].remembers(real(address), request.token);
   check_kept(real(address), request, answer);
   // The last reader that leaves takes the lock with it.
-  if (lock::is_release(request.op) && is_shared(server.owner(timeline_.now())) &&
-      is_released(answer) && server.readers(timeline_.now()).empty()) {
+  if (releases && is_released(answer) && is_shared(server.owner(timeline_.now())) &&
+      server.readers(timeline_.now()).empty()) {
     checks_[lock].fail("left", server_name(address) + " is shared by nobody", timeline_.now());
   }
   if (story_.on()) {

@@ -59,7 +59,6 @@ class World {
   void begin(const Fault& fault);
   void end(const Fault& fault);
   void force(const Fault& fault);
-  void seize(Token token, const Fault& fault);
   void revoke(std::size_t takeover, std::uint8_t server);
   void remove(std::size_t takeover, std::uint8_t server);
   void hand_back(const Fault& fault);

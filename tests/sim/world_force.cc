@@ -12,32 +12,18 @@ namespace redlock::sim {
 using std::chrono::milliseconds;
 using Kind = Fault::Kind;
 
-/// `redlock release --force` on whoever holds the lock on that server: it reaches one server after
-/// the other, and some not.
+/// `redlock release --force` on whoever holds the lock on that server: it reaches one server after the
+/// other, and some not. With --now: if a quorum shows the lock, it is revoked where it is, and then
+/// deleted there, and buried where there is nothing. A shared lock is taken from all readers.
 void World::force(const Fault& fault) {
-  const Token value = keys(fault.lock, real(fault.server)).owner(timeline_.now());
-  const Token token = plain(value);
-  if (value == kNoToken || value == kForeignType || client_of(token) >= schedule_->clients) return;
-  if (is_shared(token) || fault.kind == Kind::seize) return seize(token, fault);
-  takeovers_.push_back({.token = token, .lock = fault.lock, .untold_percent = 30});
-  takeovers_.back().values.fill(token);
-  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
-    if (real(server) != server || random_.percent(10)) continue;
-    const Time at = timeline_.now() + random_.between(Time::zero(), fault.length);
-    timeline_.at(at, [this, which = takeovers_.size() - 1, server] { revoke(which, server); });
-  }
-}
-
-/// With --now: if a quorum shows the lock, it is revoked where it is, and then deleted there, and
-/// buried where there is nothing. A shared lock is taken from all readers, with --now or without.
-void World::seize(Token token, const Fault& fault) {
   const Time now = timeline_.now();
+  const Token token = plain(keys(fault.lock, real(fault.server)).owner(now));
+  if (token == kNoToken || token == kForeignType || client_of(token) >= schedule_->clients) return;
   const bool deletes = fault.kind == Kind::seize;
   const bool readers = is_shared(token);
-  Takeover takeover{.token = token, .lock = fault.lock, .untold_percent = readers ? 40U : 60U};
-  // No server has this as a value: it names the takeover.
-  if (readers) takeover.token = shared(kReaderBit | Token{takeovers_.size()} << 16U);
-  takeover.values.fill(takeover.token);
+  Takeover takeover{.token = token, .lock = fault.lock};
+  takeover.untold_percent = readers ? 40 : deletes ? 60 : 30;
+  takeover.values.fill(token);
   std::uint32_t shown = 0;
   std::uint32_t asked = 0;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {

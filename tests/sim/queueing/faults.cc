@@ -42,39 +42,6 @@ Result cut_off(World& world, std::size_t count) {
   return result;
 }
 
-/// One to five servers; every process is at another distance from each. Many of the first ones stop
-/// or are cut off, some in between do not: those keep their places.
-Result some_silent(World& first) {
-  Settings settings = first.settings();
-  settings.servers = 1 + settings.seed % 5;
-  World world(settings);
-  hold_first(world, seconds(6));
-  for (int i = 0; i < 80; ++i) {
-    ProcessPlan plan;
-    plan.distance.jitter = milliseconds(3);
-    for (std::size_t server = 0; server < settings.servers; ++server) {
-      plan.farther.push_back(world.random().between(Time::zero(), milliseconds(100)));
-    }
-    world.start_at(milliseconds(100) + i * milliseconds(50), plan);
-  }
-  world.run_until(seconds(6) - milliseconds(1 + world.random().below(4000)));
-  const std::vector<Process*> queue = world.queue();
-  std::vector<Process*> stopped;
-  for (std::size_t i = 0; i < std::min<std::size_t>(queue.size(), 35); ++i) {
-    if (world.random().percent(60)) {
-      stopped.push_back(queue[i]);
-      world.freeze(*queue[i]);
-    } else if (world.random().percent(50)) {
-      cut_off_from_most(world, *queue[i], world.now() + seconds(20));
-    }
-  }
-  world.run_until(seconds(25));
-  for (Process* each : stopped) world.resume(*each);
-  world.run_until_all_served(seconds(120));
-  world.run_until(world.now() + seconds(21));
-  return {world.numbers(), {.slow_per_cent = 40}};
-}
-
 /// All are stopped but the last one, which nobody wakes: it finds out with its next request.
 Result all_before_stopped(World& world) {
   hold_first(world, seconds(20));
@@ -142,13 +109,6 @@ Result servers_restarted(World& world) {
   }
   world.run_until_all_served(seconds(90));
   return {world.numbers(), {}};
-}
-
-Result publishes_lost(World& world) {
-  hold_first(world, seconds(3));
-  start_waiters(world, 100, milliseconds(100), milliseconds(20));
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {.inversions = 5}};
 }
 
 /// Two of three servers stop for a while, so that nobody in the queue reaches a quorum; everybody
@@ -295,32 +255,11 @@ Result silent_waiters(World& world) {
   return {world.numbers(), {.most_overtaken = 40}};
 }
 
-/// The first in the queue is killed, stopped, killed again; at last the holder is.
-Result heads_and_holder_die(World& world) {
-  hold_first(world, seconds(2));
-  start_waiters(world, 40, milliseconds(100), milliseconds(20));
-  world.run_until(milliseconds(1900));
-  std::vector<Process*> queue = world.queue();
-  world.kill(*queue[0]);
-  world.freeze(*queue[1]);
-  world.kill(*queue[2]);
-  world.freeze(*queue[3]);
-  world.run_until(milliseconds(2400));
-  if (world.holder() != nullptr) world.kill(*world.holder());
-  world.run_until(seconds(4));
-  world.resume(*queue[1]);
-  world.resume(*queue[3]);
-  world.run_until_all_served(seconds(60));
-  world.run_until(world.now() + seconds(21));
-  return {world.numbers(), {.slow_per_cent = 15}};
-}
-
 constexpr Scenario kFaults[] = {
     {"heads_cut_off", {}, [](World& w) { return cut_off(w, 12); }},
     {"many_heads_cut_off", {}, [](World& w) { return cut_off(w, 30); }},
     {"many_of_one", {.servers = 1}, [](World& w) { return cut_off(w, 30); }},
     {"many_of_five", {.servers = 5}, [](World& w) { return cut_off(w, 30); }},
-    {"some_silent", {.timeout = seconds(1)}, some_silent},
     {"last_of_one", {.servers = 1}, all_before_stopped},
     {"last_of_five", {.servers = 5}, all_before_stopped},
     {"one_silent", {.servers = 5, .timeout = seconds(1)}, one_silent},
@@ -332,11 +271,9 @@ constexpr Scenario kFaults[] = {
     {"clocks_set_back", {}, clocks_set_back},
     {"clock_set_back_in_turn", {}, clock_set_back_in_turn},
     {"servers_restarted", {}, servers_restarted},
-    {"publishes_lost", {.servers = 5, .publishes_lost = 20}, publishes_lost},
     {"cooling", {.ttl = seconds(30)}, cooling},
     {"foreign_program", {}, foreign_program},
     {"silent_waiters", {}, silent_waiters},
-    {"heads_and_holder_die", {.servers = 5, .ttl = seconds(3)}, heads_and_holder_die},
 };
 
 }  // namespace

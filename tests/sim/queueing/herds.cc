@@ -97,17 +97,6 @@ Result frozen_beside_herds(World& first) {
   return result;
 }
 
-/// `-n` stands behind the waiters, also when it asks in the moment of a release.
-Result single_tries_behind_waiters(World& world) {
-  hold_first(world, seconds(1));
-  start_waiters(world, 40, milliseconds(100), milliseconds(10));
-  ProcessPlan plan = single_try();
-  plan.job = milliseconds(20);
-  start_waiters(world, 400, milliseconds(600), milliseconds(3), plan);
-  world.run_until_all_served(seconds(30));
-  return {world.numbers(), {}};
-}
-
 constexpr Scenario kHerds[] = {
     {"herd_of_50", {.servers = 5, .timeout = milliseconds(500)},
      [](World& w) { return herd_of(w, 50); }},
@@ -117,7 +106,6 @@ constexpr Scenario kHerds[] = {
      [](World& w) { return herd_of(w, 10'000); }, 8},
     {"herd_from_afar", {.timeout = milliseconds(500)}, herd_from_afar},
     {"frozen_beside_herds", {.ttl = seconds(3)}, frozen_beside_herds},
-    {"single_tries_behind", {}, single_tries_behind_waiters},
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ void Client::reset(Scene& scene, std::size_t index) {
   keeping_.reset();
   session_.reset();
   kept_ = kNoToken;
+  listens_.fill(0);
   job_ = {};
   stale_.reset();
   stalled_.reset();
@@ -235,12 +236,33 @@ void Client::queue(lock::Ticket ticket) {
   for (std::size_t i = 0; ticket != 0 && i < scene_->schedule->servers; ++i) {
     links_[i].join_queue(ticket, clock_.now(now()));
   }
-  scene_->wake_ups->subscribe(index_, runs_ & 0x3ffU);
+  subscribe();
   if (!random().percent(40)) return;
   const Time after = random().one_of({random().between(microseconds(0), milliseconds(2)),
                                       random().between(microseconds(0), milliseconds(100))});
   const milliseconds in(random().one_of(0U, 0U, 0U, 500U, random().below(5000)));
   scene_->timeline->after(after, [this, session = run(), in] { woken(session, in); });
+}
+
+/// Where it has not done so, or it tries to. The SUBSCRIBE arrives later, and later still the process
+/// hears of that.
+void Client::subscribe() {
+  for (std::uint8_t server = 0; server < scene_->schedule->servers; ++server) {
+    if (listens_[server] == run() || random().percent(40)) continue;
+    scene_->timeline->after(delay(), [this, server, session = run()] {
+      if (!scene_->is_up(server)) return;
+      listens_[server] = session;
+      scene_->timeline->after(delay(), [=, this] { subscribed(session, server); });
+    });
+  }
+}
+
+bool Client::publish(std::uint8_t server, std::uint32_t session, lock::Duration in) {
+  if (listens_[server] != session) return false;
+  if (random().percent(20)) return true;  // and lost
+  const milliseconds told = std::chrono::duration_cast<milliseconds>(in);
+  scene_->timeline->after(delay(), [=, this] { woken(session, told); });
+  return true;
 }
 
 /// Once on each server.
@@ -310,7 +332,7 @@ void Client::kill() {
   stale_.reset();
   stalled_.reset();
   keeping_.reset();
-  scene_->wake_ups->process_over(index_);
+  listens_.fill(0);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
   session_.reset();
   if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
@@ -327,7 +349,7 @@ void Client::end_session() {
   }
   if (keeping_) job_.leader = job_.tree = false;
   if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone", now());
-  scene_->wake_ups->process_over(index_);
+  listens_.fill(0);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
   if (queues_) checks().fail("queue", client_name(index_) + " never leaves it", now());
   const lock::Outcome::Kind end = session_->outcome().kind;

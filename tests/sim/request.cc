@@ -35,7 +35,7 @@ Request describe(const lock::Ask& ask, const redis::LockContext& context,
                  const AttemptTokens& tokens) {
   Request request{.op = ask.op, .restart_grace = context.restart_grace};
   const bool leaves = ask.op == lock::Op::leave_queue;
-  request.joins_queue = ask.attempt == lock::kNoAttempt && !leaves;
+  request.joins_queue = ask.attempt == lock::kNoAttempt && ask.op == lock::Op::acquire;
   if (leaves || ask.ticket != 0 || request.joins_queue) request.waiter = waiter_of(context.waiter);
   if (ask.attempt == lock::kNoAttempt) return request;
   request.token = tokens.lock(ask.attempt);

@@ -36,7 +36,7 @@ struct Request {
 redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
                                 const LockSettings& settings);
 
-/// The words of a request, and all the rest of it. Without an attempt, it joins the queue.
+/// The words of a request, and all the rest of it. An acquire without an attempt joins the queue.
 std::string encode(const lock::Ask& ask, const redis::LockContext& context,
                    const AttemptTokens& tokens);
 Request describe(const lock::Ask& ask, const redis::LockContext& context,

@@ -77,8 +77,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_fail_overs();
   draw_several();
   if (assumptions_hold) keep_assumptions();
-  const bool forgets = std::any_of(faults.begin(), faults.end(),
-                                   [](const Fault& fault) { return loses_data(fault.kind); });
+  const bool forgets = std::ranges::any_of(faults, loses_data, &Fault::kind);
   holds_are_kept =
       assumptions_hold && !fail_overs_forget() && (!forgets || longest_hold() <= restart_grace);
   // Nobody waits until a replica has a mark or a tombstone.
@@ -94,8 +93,7 @@ void Schedule::draw(std::uint64_t new_seed) {
 }
 
 void Schedule::sort_faults() {
-  std::sort(faults.begin(), faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  std::ranges::stable_sort(faults, {}, &Fault::at);
 }
 
 /// The last client runs inside the jobs of the first.
@@ -357,7 +355,7 @@ void Schedule::draw_swarm() {
   late_percent = random.one_of({0U, random.below(30)});
   break_percent = random.one_of({0U, random.below(15)});
   stall_percent = random.one_of({0U, random.below(30)});
-  std::ranges::stable_sort(faults, {}, &Fault::at);
+  sort_faults();
 }
 
 /// Fewer than a quorum of servers forget within one lease, and none without a restart: what is too
@@ -400,11 +398,8 @@ Time Schedule::clocks_apart() const {
 
 /// The fence's promise: a server that loses data is away for longer than clocks disagree.
 void Schedule::keep_fences(Random& random) {
-  const bool loses = std::any_of(faults.begin(), faults.end(),
-                                 [](const Fault& fault) { return loses_data(fault.kind); });
-  if (!loses) return;
-  const bool flushes = std::any_of(faults.begin(), faults.end(),
-                                   [](const Fault& fault) { return fault.kind == Kind::flush; });
+  if (std::ranges::none_of(faults, loses_data, &Fault::kind)) return;
+  const bool flushes = std::ranges::find(faults, Kind::flush, &Fault::kind) != faults.end();
   if (flushes || random.percent(50)) {
     for (ServerHost& host : server) {
       host.wall_offset = Time::zero();

@@ -157,7 +157,7 @@ void Schedule::spread_faults(Random& random) {
     }
   }
   faults.insert(faults.end(), more.begin(), more.end());
-  std::ranges::stable_sort(faults, {}, &Fault::at);
+  sort_faults();
 }
 
 }  // namespace redlock::sim

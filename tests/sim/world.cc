@@ -21,12 +21,6 @@ bool remembers(const lock::Answer& answer) {
 World::World(const Mistake& mistake)
     : network_(timeline_, random_,
                [this](ConnectionEvent event, ConnectionId id) { connection_event(event, id); }),
-      wake_ups_(timeline_, random_,
-                {.is_up = [this](auto server) { return is_up(static_cast<std::uint8_t>(server)); },
-                 .subscribed = [this](auto client, auto session,
-                                      auto server) { clients_[client].subscribed(session, server); },
-                 .woken = [this](auto client, auto session,
-                                 auto in) { clients_[client].woken(session, in); }}),
       interpreter_(mistake.patches) {
   scene_.mutation = mistake.mutation;
 }
@@ -34,14 +28,12 @@ World::World(const Mistake& mistake)
 void World::set_up() {
   timeline_.reset();
   network_.reset(*schedule_);
-  wake_ups_.reset(*schedule_);
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
     checks_[lock].reset(*schedule_, scene_.mutation);
   }
   scene_.schedule = schedule_;
   scene_.timeline = &timeline_;
   scene_.network = &network_;
-  scene_.wake_ups = &wake_ups_;
   scene_.random = &random_;
   scene_.checks = checks_.data();
   scene_.story = &story_;
@@ -58,6 +50,7 @@ void World::set_up() {
     }
     return is_quorum(holding);
   };
+  scene_.is_up = [this](std::uint8_t server) { return is_up(server); };
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
     for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) set_up_server(i, lock);
     stopped_[i] = crashed_[i] = 0;
@@ -79,7 +72,7 @@ void World::set_up_server(std::size_t index, std::uint8_t lock) {
   server.reset(static_cast<std::uint32_t>(index), clock, started, lock_key(lock), scene_.settings,
                interpreter_);
   server.set_wake([this, index](Waiter waiter, lock::Duration in) {
-    return wake_ups_.publish(static_cast<std::uint32_t>(index), waiter, in);
+    return clients_[client_of(waiter)].publish(static_cast<std::uint8_t>(index), session_of(waiter), in);
   });
   if (host.fence != 0) server.set_fence(host.fence, host.fence_of_this_life);
   server.set_replica({host.rate, milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});

@@ -124,7 +124,6 @@ class World {
   Story story_;
   Scene scene_{};
   Network network_;
-  WakeUps wake_ups_;
   Interpreter interpreter_;
   /// A server is one for each lock, since no request touches two of them.
   std::array<std::array<Server, kMostServers>, kMostLocks> servers_;

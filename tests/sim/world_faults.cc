@@ -119,7 +119,7 @@ void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {
 
 void World::crash(std::uint8_t server) {
   ++crashed_[real(server)];
-  wake_ups_.server_down(real(server));
+  for (Client& each : clients_) each.unsubscribe(real(server));
   each_address(server, [&](std::uint8_t s) { network_.server_down(s); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The job of a host: how it is started, obeys signals or not, and ends; and the clients inside it.
+// The job of a host: how it is started, obeys signals or not, is stopped or killed with its redlock, and
+// ends; and the clients inside it.
 // Or a ward, which nobody stops, for `redlock acquire --keep-for` and its lock::Keeping.
 #include <csignal>
 #include <utility>
@@ -127,6 +128,58 @@ void Client::tree_ends() {
   kill_next();
   job_over();
   turn();
+}
+
+void Client::pause(bool whole_host) {
+  if (!session_ || paused_) return;
+  paused_ = true;
+  frozen_ = whole_host;
+  paused_at_ = now();
+  // Stopped before the next turn reads its clock, or right after.
+  if (!stalled_ && random().percent(50)) stale_ = clock_.now(now());
+  checks().paused(index_);
+  if (scene_->story->on()) say(whole_host ? "is suspended, its job too" : "is stopped");
+}
+
+void Client::resume() {
+  if (!paused_) return;
+  if (scene_->story->on()) say("goes on");
+  if (frozen_ && scene_->mutation == Mutation::clock_stands_still) {
+    clock_ = Clock(scene_->schedule->client[index_].rate,
+                   clock_.shown(Time::zero()) - (now() - paused_at_));
+  }
+  paused_ = frozen_ = false;
+  checks().resumed(index_, now());
+  const std::optional<lock::Instant> stale = std::exchange(stale_, std::nullopt);
+  if (const auto order = std::exchange(stalled_, std::nullopt)) {
+    spawn_now(*order, *stale);
+    finish_turn(*stale);
+  } else if (stale) {
+    run_turn(*stale);
+  }
+  turn();
+}
+
+void Client::kill() {
+  if (starting_) end_before_start(SIGKILL);
+  if (!session_) return;
+  if (scene_->story->on()) say("is killed, its job too");
+  kill_inside();
+  kill_next();
+  job_.leader = false;
+  job_over();
+  if (paused_) {
+    paused_ = frozen_ = false;
+    checks().resumed(index_, now());
+  }
+  stale_.reset();
+  stalled_.reset();
+  keeping_.reset();
+  listens_.fill(0);
+  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
+  session_.reset();
+  if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
+  start_later();
 }
 
 bool Client::is_inside() const {

@@ -283,11 +283,17 @@ class Search final : public lock::Performer, public Transport {
       }
     }
     if (next_moment(kClients) != kForever) steps.push_back({&Search::pass, "time passes", kClients});
-    if (state_.left.forces > 0) steps.push_back({&Search::force, "somebody looks at the lock, to take it by force"});
+    if (state_.left.forces > 0) {
+      steps.push_back({&Search::force, "somebody looks at the lock, to take it by force"});
+    }
     for (std::size_t s = 0; s < kServers; ++s) {
-      if (state_.left.crashes > 0 && is_first(s)) steps.push_back({&Search::crash, "S restarts without its data", 0, s});
+      if (state_.left.crashes > 0 && is_first(s)) {
+        steps.push_back({&Search::crash, "S restarts without its data", 0, s});
+      }
       if (state_.taken == kNoToken) continue;
-      if ((state_.revoked >> s & 1U) == 0) steps.push_back({&Search::revoke, "… and revokes it on S", 0, s});
+      if ((state_.revoked >> s & 1U) == 0) {
+        steps.push_back({&Search::revoke, "… and revokes it on S", 0, s});
+      }
       if (static_cast<unsigned>(std::popcount(state_.revoked)) >= kQuorum &&
           (state_.deleted >> s & 1U) == 0) {
         steps.push_back({&Search::remove, "… and deletes it on S", 0, s});

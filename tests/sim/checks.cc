@@ -41,7 +41,6 @@ void Checks::reset(const Schedule& schedule, Mutation mutation) {
     holds_[i] = {};
   }
   grants_.clear();
-  most_at_once_ = 0;
   successes_.clear();
   revoked_.clear();
   deleted_.clear();

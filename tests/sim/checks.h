@@ -92,8 +92,6 @@ class Checks {
   [[nodiscard]] std::size_t jobs() const { return grants_.size(); }
   /// Of those, the ones that are not the redlock of the next lock.
   [[nodiscard]] std::size_t commands() const;
-  /// So many jobs had a slot at the same time, also if the lock has fewer.
-  [[nodiscard]] std::size_t most_at_once() const { return most_at_once_; }
 
  private:
   struct Word {
@@ -187,7 +185,6 @@ class Checks {
   std::array<Lease, kMostClients> leases_{};
   std::array<Hold, kMostClients> holds_{};
   std::vector<Grant> grants_;
-  std::size_t most_at_once_ = 0;
   std::vector<Success> successes_;
   std::vector<Token> revoked_;
   std::vector<Token> deleted_;

@@ -85,9 +85,7 @@ void Checks::check_crowd(std::size_t client, Time at) {
     if (is_forgotten(other, client, at) || is_forgotten(client, other, at)) continue;
     if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
   }
-  if (slots_of(mine) == 0) return;
-  most_at_once_ = std::max(most_at_once_, tokens.size());
-  if (tokens.size() <= slots_of(mine)) return;
+  if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;
   fail("crowd",
        client_name(client) + "'s job is one of " + std::to_string(tokens.size()) +
            " at once, and the lock has " + std::to_string(slots_of(mine)) + " slots",

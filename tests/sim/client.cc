@@ -20,6 +20,7 @@ void Client::reset(Scene& scene, std::size_t index) {
   keeping_.reset();
   session_.reset();
   kept_ = kNoToken;
+  listens_.fill(0);
   job_ = {};
   stale_.reset();
   stalled_.reset();
@@ -29,9 +30,7 @@ void Client::reset(Scene& scene, std::size_t index) {
   wait_.reset();
   limit_ = lock::kNever;
   starting_ = !is_inside() && !host().before;
-  if (starting_) {
-    scene.events->add(EventKind::client_starts, scene.schedule->client[index].starts, index_);
-  }
+  if (starting_) start_at(host().starts);
 }
 
 void Client::plan(lock::Plan& plan) {
@@ -58,12 +57,13 @@ void Client::plan(lock::Plan& plan) {
   if (has_stages()) plan_stage(plan);
 }
 
+void Client::start_at(Time when) {
+  scene_->timeline->at(when, [this] { start(); });
+}
+
 void Client::start() {
   if (!starting_) return;  // killed before that
-  if (host_is_frozen()) {
-    scene_->events->add(EventKind::client_starts, now() + milliseconds(10), index_);
-    return;
-  }
+  if (host_is_frozen()) return start_at(now() + milliseconds(10));
   starting_ = false;
   if (session_) return;
   const lock::Instant local = clock_.now(now());
@@ -236,12 +236,33 @@ void Client::queue(lock::Ticket ticket) {
   for (std::size_t i = 0; ticket != 0 && i < scene_->schedule->servers; ++i) {
     links_[i].join_queue(ticket, clock_.now(now()));
   }
-  scene_->wake_ups->subscribe(index_, runs_ & 0x3ffU);
+  subscribe();
   if (!random().percent(40)) return;
   const Time after = random().one_of({random().between(microseconds(0), milliseconds(2)),
                                       random().between(microseconds(0), milliseconds(100))});
-  const std::uint32_t in = random().one_of(0U, 0U, 0U, 500U, random().below(5000));
-  scene_->events->add(EventKind::woken, now() + after, index_ | in << 8U, runs_ & 0x3ffU);
+  const milliseconds in(random().one_of(0U, 0U, 0U, 500U, random().below(5000)));
+  scene_->timeline->after(after, [this, session = run(), in] { woken(session, in); });
+}
+
+/// Where it has not done so, or it tries to. The SUBSCRIBE arrives later, and later still the process
+/// hears of that.
+void Client::subscribe() {
+  for (std::uint8_t server = 0; server < scene_->schedule->servers; ++server) {
+    if (listens_[server] == run() || random().percent(40)) continue;
+    scene_->timeline->after(delay(), [this, server, session = run()] {
+      if (!scene_->is_up(server)) return;
+      listens_[server] = session;
+      scene_->timeline->after(delay(), [=, this] { subscribed(session, server); });
+    });
+  }
+}
+
+bool Client::publish(std::uint8_t server, std::uint32_t session, lock::Duration in) {
+  if (listens_[server] != session) return false;
+  if (random().percent(20)) return true;  // and lost
+  const milliseconds told = std::chrono::duration_cast<milliseconds>(in);
+  scene_->timeline->after(delay(), [=, this] { woken(session, told); });
+  return true;
 }
 
 /// Once on each server.
@@ -266,58 +287,6 @@ void Client::ask(const lock::Ask& ask, lock::Instant local) {
   links_[ask.server].ask(ask, local);
 }
 
-void Client::pause(bool whole_host) {
-  if (!session_ || paused_) return;
-  paused_ = true;
-  frozen_ = whole_host;
-  paused_at_ = now();
-  // Stopped before the next turn reads its clock, or right after.
-  if (!stalled_ && random().percent(50)) stale_ = clock_.now(now());
-  checks().paused(index_);
-  if (scene_->story->on()) say(whole_host ? "is suspended, its job too" : "is stopped");
-}
-
-void Client::resume() {
-  if (!paused_) return;
-  if (scene_->story->on()) say("goes on");
-  if (frozen_ && scene_->mutation == Mutation::clock_stands_still) {
-    clock_ = Clock(scene_->schedule->client[index_].rate,
-                   clock_.shown(Time::zero()) - (now() - paused_at_));
-  }
-  paused_ = frozen_ = false;
-  checks().resumed(index_, now());
-  const std::optional<lock::Instant> stale = std::exchange(stale_, std::nullopt);
-  if (const auto order = std::exchange(stalled_, std::nullopt)) {
-    spawn_now(*order, *stale);
-    finish_turn(*stale);
-  } else if (stale) {
-    run_turn(*stale);
-  }
-  turn();
-}
-
-void Client::kill() {
-  if (starting_) end_before_start(SIGKILL);
-  if (!session_) return;
-  if (scene_->story->on()) say("is killed, its job too");
-  kill_inside();
-  kill_next();
-  job_.leader = false;
-  job_over();
-  if (paused_) {
-    paused_ = frozen_ = false;
-    checks().resumed(index_, now());
-  }
-  stale_.reset();
-  stalled_.reset();
-  keeping_.reset();
-  scene_->wake_ups->process_over(index_);
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
-  session_.reset();
-  if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
-  start_later();
-}
-
 void Client::end_session() {
   if (keeping_ && !session_->finished()) return end_keeping();
   if (scene_->story->on()) {
@@ -328,7 +297,7 @@ void Client::end_session() {
   }
   if (keeping_) job_.leader = job_.tree = false;
   if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone", now());
-  scene_->wake_ups->process_over(index_);
+  listens_.fill(0);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
   if (queues_) checks().fail("queue", client_name(index_) + " never leaves it", now());
   const lock::Outcome::Kind end = session_->outcome().kind;
@@ -352,15 +321,13 @@ void Client::start_later() {
       random().one_of<Time>({random().between(microseconds(100), milliseconds(5)),
                              random().between(milliseconds(1), scene_->schedule->timing.ttl / 2)});
   starting_ = true;
-  scene_->events->add(EventKind::client_starts, now() + pause, index_);
+  start_at(now() + pause);
 }
 
 void Client::calm_down() {
   if (paused_) resume();
   if (job_.leader && next_stage() == nullptr) {
-    scene_->events->add(EventKind::job_ends,
-                        now() + random().between(milliseconds(1), milliseconds(30)), index_,
-                        job_.stamp);
+    end_job_at(now() + random().between(milliseconds(1), milliseconds(30)));
   }
 }
 
@@ -373,7 +340,7 @@ void Client::schedule_wake() {
   const Time at = std::max(clock_.when(deadline), now());
   if (at >= wake_at_ || at == kForever) return;
   wake_at_ = at;
-  scene_->events->add(EventKind::wake, at, index_);
+  scene_->timeline->at(at, [this, at] { wake(at); });
 }
 
 void Client::wake(Time at) {

@@ -13,7 +13,7 @@
 
 #include "attempt_tokens.h"
 #include "checks.h"
-#include "events.h"
+#include "timeline.h"
 #include "link.h"
 #include "redis/requests/request.h"
 #include "lock/drive.h"
@@ -21,7 +21,6 @@
 #include "lock/session.h"
 #include "network.h"
 #include "story.h"
-#include "wake_ups.h"
 
 namespace redlock::sim {
 
@@ -30,9 +29,8 @@ class Client;
 /// What all clients share.
 struct Scene {
   const Schedule* schedule;
-  Events* events;
+  Timeline* timeline;
   Network* network;
-  WakeUps* wake_ups;
   Random* random;
   Checks* checks;  ///< of each lock
   Story* story;
@@ -43,6 +41,7 @@ struct Scene {
   /// Whether a quorum of servers has the client's lock of this token, without those of which it cannot
   /// know it: they may have put the key back, or their last answer was lost.
   std::function<bool(std::size_t client, Token token)> is_held;
+  std::function<bool(std::uint8_t server)> is_up;
 };
 
 class Client : public lock::Performer {
@@ -51,12 +50,14 @@ class Client : public lock::Performer {
 
   void start();
   void turn();
-  void wake(Time at);
   void take_in(std::size_t server, Inbound inbound);
   void signal();
   void told(std::uint32_t session);
-  void woken(std::uint32_t session, lock::Duration in);
-  void subscribed(std::uint32_t session, lock::ServerIndex server);
+  /// PUBLISH to a waiter of this client: whether it has subscribed. Some messages come late or not at
+  /// all.
+  bool publish(std::uint8_t server, std::uint32_t session, lock::Duration in);
+  /// That server has lost its connections.
+  void unsubscribe(std::uint8_t server) { listens_[server] = 0; }
   void hear_released(std::uint32_t session);
   /// Whose it is: the ward's, which lives.
   [[nodiscard]] bool keeps(Token token) const;
@@ -67,8 +68,6 @@ class Client : public lock::Performer {
   void kill();
   /// The fair phase: wait without a limit, end soon, and be done once served.
   void calm_down();
-  void job_ends(std::uint32_t stamp);
-  void tree_ends(std::uint32_t stamp);
 
   [[nodiscard]] bool done() const { return !session_ && !starting_; }
   [[nodiscard]] bool running() const { return session_.has_value(); }
@@ -123,11 +122,21 @@ class Client : public lock::Performer {
   void warn_ward();
   [[nodiscard]] bool is_finished() const;
   void queue(lock::Ticket ticket);
+  void subscribe();
+  void woken(std::uint32_t session, lock::Duration in);
+  void subscribed(std::uint32_t session, lock::ServerIndex server);
   void leave_queue(lock::ServerIndex server);
   void ask(const lock::Ask& ask, lock::Instant now);
   void spawn(const lock::Spawn& order, lock::Instant now);
   void spawn_now(const lock::Spawn& order, lock::Instant now);
+  void start_at(Time when);
+  void wake(Time at);
   void kill_job(int number);
+  /// If no other one has begun by then.
+  void end_job_at(Time when);
+  void end_tree_at(Time when);
+  void job_ends();
+  void tree_ends();
   void job_over();
   void end_session();
   void end_keeping();
@@ -135,8 +144,12 @@ class Client : public lock::Performer {
   void schedule_wake();
   void say(std::string_view what);
   void say_reply(const lock::Reply& reply);
-  [[nodiscard]] Time now() const { return scene_->events->now(); }
+  [[nodiscard]] Time now() const { return scene_->timeline->now(); }
   [[nodiscard]] Random& random() const { return *scene_->random; }
+  /// Of a message that is no request and no answer to one.
+  [[nodiscard]] Time delay() const {
+    return random().between(scene_->schedule->delay_low, scene_->schedule->delay_high);
+  }
   [[nodiscard]] const ClientHost& host() const { return scene_->schedule->client[index_]; }
   [[nodiscard]] Checks& checks() const { return scene_->checks[host().lock]; }
 
@@ -166,6 +179,7 @@ class Client : public lock::Performer {
   bool told_ = false;
   std::optional<lock::Duration> woken_;  ///< in how long it shall ask
   std::uint32_t subscribed_ = 0;  ///< the loop has not heard of it yet: a bit for each server
+  std::array<std::uint32_t, kMostServers> listens_{};  ///< there this session has subscribed; 0: none
   bool queues_ = false;
   bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
   bool paused_ = false;

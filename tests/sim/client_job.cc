@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The job of a host: how it is started, obeys signals or not, and ends; and the clients inside it.
+// The job of a host: how it is started, obeys signals or not, is stopped or killed with its redlock, and
+// ends; and the clients inside it.
 // Or a ward, which nobody stops, for `redlock acquire --keep-for` and its lock::Keeping.
 #include <csignal>
 #include <utility>
@@ -19,7 +20,7 @@ void Client::spawn(const lock::Spawn& order, lock::Instant local) {
     stale_ = local;
     const Time length = random().between(milliseconds(1), scene_->schedule->timing.ttl);
     pause(false);
-    scene_->events->add(EventKind::client_resumes, now() + length, index_);
+    scene_->timeline->after(length, [this] { resume(); });
     return;
   }
   spawn_now(order, local);
@@ -62,9 +63,8 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
     const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
     runtime =
         random().one_of(runtime, longer, schedule.short_jobs ? runtime : schedule.calm_from * 2);
-    if (schedule.long_jobs) runtime = schedule.calm_from * 2;
   }
-  scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
+  end_job_at(now() + runtime);
   if (schedule.client[index_].keeps) begin_keeping(order);
   step(lock::JobStarted{}, local);
 }
@@ -81,12 +81,12 @@ void Client::kill_job(int number) {
     const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - milliseconds(2);
     const Time takes = clock_.stretch(random().one_of<lock::Duration>(
         {microseconds(100), random().between(microseconds(100), most), most, most}));
-    scene_->events->add(EventKind::tree_ends, now() + takes, index_, job_.stamp);
+    end_tree_at(now() + takes);
   } else if (number == SIGTERM && next_stage() != nullptr) {
     next_stage()->signal();
   } else if (number == SIGTERM && random().percent(50)) {
     const Time takes = random().between(microseconds(100), grace + milliseconds(10));
-    scene_->events->add(EventKind::job_ends, now() + takes, index_, job_.stamp);
+    end_job_at(now() + takes);
   }
   if (scene_->story->on()) say(number == SIGKILL ? "sends its job KILL" : "sends its job TERM");
 }
@@ -99,12 +99,14 @@ void Client::job_over() {
   checks().job_gone(index_, now());
 }
 
-void Client::job_ends(std::uint32_t stamp) {
-  if (stamp != job_.stamp || !job_.leader) return;
-  if (frozen_) {
-    scene_->events->add(EventKind::job_ends, now() + milliseconds(10), index_, stamp);
-    return;
-  }
+void Client::end_job_at(Time when) {
+  scene_->timeline->at(when, [this, stamp = job_.stamp] {
+    if (stamp == job_.stamp && job_.leader) job_ends();
+  });
+}
+
+void Client::job_ends() {
+  if (frozen_) return end_job_at(now() + milliseconds(10));
   job_.leader = false;
   job_.exited = true;
   // Descendants of a job that ends by itself are not the lock's business.
@@ -112,18 +114,72 @@ void Client::job_ends(std::uint32_t stamp) {
   turn();
 }
 
-void Client::tree_ends(std::uint32_t stamp) {
-  if (stamp != job_.stamp || !job_.tree) return;
-  if (frozen_) {
-    scene_->events->add(EventKind::tree_ends, now() + milliseconds(1), index_, stamp);
-    return;
-  }
+void Client::end_tree_at(Time when) {
+  scene_->timeline->at(when, [this, stamp = job_.stamp] {
+    if (stamp == job_.stamp && job_.tree) tree_ends();
+  });
+}
+
+void Client::tree_ends() {
+  if (frozen_) return end_tree_at(now() + milliseconds(1));
   job_.exited = job_.exited || job_.leader;
   job_.leader = false;
   kill_inside();
   kill_next();
   job_over();
   turn();
+}
+
+void Client::pause(bool whole_host) {
+  if (!session_ || paused_) return;
+  paused_ = true;
+  frozen_ = whole_host;
+  paused_at_ = now();
+  // Stopped before the next turn reads its clock, or right after.
+  if (!stalled_ && random().percent(50)) stale_ = clock_.now(now());
+  checks().paused(index_);
+  if (scene_->story->on()) say(whole_host ? "is suspended, its job too" : "is stopped");
+}
+
+void Client::resume() {
+  if (!paused_) return;
+  if (scene_->story->on()) say("goes on");
+  if (frozen_ && scene_->mutation == Mutation::clock_stands_still) {
+    clock_ = Clock(scene_->schedule->client[index_].rate,
+                   clock_.shown(Time::zero()) - (now() - paused_at_));
+  }
+  paused_ = frozen_ = false;
+  checks().resumed(index_, now());
+  const std::optional<lock::Instant> stale = std::exchange(stale_, std::nullopt);
+  if (const auto order = std::exchange(stalled_, std::nullopt)) {
+    spawn_now(*order, *stale);
+    finish_turn(*stale);
+  } else if (stale) {
+    run_turn(*stale);
+  }
+  turn();
+}
+
+void Client::kill() {
+  if (starting_) end_before_start(SIGKILL);
+  if (!session_) return;
+  if (scene_->story->on()) say("is killed, its job too");
+  kill_inside();
+  kill_next();
+  job_.leader = false;
+  job_over();
+  if (paused_) {
+    paused_ = frozen_ = false;
+    checks().resumed(index_, now());
+  }
+  stale_.reset();
+  stalled_.reset();
+  keeping_.reset();
+  listens_.fill(0);
+  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
+  session_.reset();
+  if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
+  start_later();
 }
 
 bool Client::is_inside() const {
@@ -143,9 +199,7 @@ void Client::start_inside(const Inherited& lock) const {
     if (inner.session_ || inner.starting_) return;  // it has outlived an earlier job
     inner.inherited_ = lock;
     inner.starting_ = true;
-    scene_->events->add(EventKind::client_starts,
-                        now() + random().between(microseconds(100), milliseconds(40)),
-                        inner.index_);
+    inner.start_at(now() + random().between(microseconds(100), milliseconds(40)));
   });
 }
 

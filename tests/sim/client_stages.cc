@@ -58,9 +58,7 @@ void Client::start_next(Client& next) {
     starts = next.next_stage();
   }
   starts->starting_ = true;
-  scene_->events->add(EventKind::client_starts,
-                      now() + random().between(microseconds(100), milliseconds(40)),
-                      starts->index_);
+  starts->start_at(now() + random().between(microseconds(100), milliseconds(40)));
 }
 
 /// The command of a run begins only while the run has all its locks.
@@ -92,9 +90,8 @@ void Client::pass_on_term() {
   if (!has_stages() || !job_.leader) return;
   if (Client* const next = next_stage()) return next->signal();
   if (!random().percent(50)) return;
-  const Time takes =
-      random().between(microseconds(100), scene_->schedule->timing.grace + milliseconds(10));
-  scene_->events->add(EventKind::job_ends, now() + takes, index_, job_.stamp);
+  const lock::Duration grace = scene_->schedule->timing.grace;
+  end_job_at(now() + random().between(microseconds(100), grace + milliseconds(10)));
 }
 
 /// The redlock of this stage has ended: the job of the stage before.
@@ -108,7 +105,7 @@ void Client::end_stage(int status, std::optional<lock::Outcome::Kind> end) {
   if (mutation == Mutation::stage_ends_locked && gave_up) return before.end_locked();
   if (!before.job_.leader) return;
   before.job_.status = status;
-  scene_->events->add(EventKind::job_ends, now(), before.index_, before.job_.stamp);
+  before.end_job_at(now());
 }
 
 /// The signal comes to the process of a later stage before it has done anything.

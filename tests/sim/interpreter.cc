@@ -146,7 +146,7 @@ Interpreter::Interpreter(Patches mistakes)
     push_marked(lua_, "ok", text);
     return luaL_ref(lua_, LUA_REGISTRYINDEX);
   });
-  keep_memory();
+  parsed_.assign(&memory_[0], &memory_[used_]);
 }
 
 void* Interpreter::allocate(void* self, void* old, std::size_t before, std::size_t size) {
@@ -157,10 +157,6 @@ void* Interpreter::allocate(void* self, void* old, std::size_t before, std::size
   us->used_ = (us->used_ + size + 15) & ~std::size_t{15};
   if (old != nullptr) std::memcpy(block, old, before);
   return block;
-}
-
-void Interpreter::keep_memory() {
-  parsed_.assign(&memory_[0], &memory_[used_]);
 }
 
 void Interpreter::restore_memory() {
@@ -255,7 +251,7 @@ int Interpreter::load(std::string_view script) {
     throw std::runtime_error(std::string(text_at(lua_, -1)) + " in " + text);
   }
   scripts_.push_back({script, luaL_ref(lua_, LUA_REGISTRYINDEX)});
-  keep_memory();
+  parsed_.assign(&memory_[0], &memory_[used_]);
   return scripts_.back().function;
 }
 

@@ -37,7 +37,6 @@ class Interpreter {
   };
 
   static void* allocate(void* self, void* old, std::size_t before, std::size_t size);
-  void keep_memory();
   void restore_memory();
   int load(std::string_view script);
   void push_reply(const CommandReply& reply);

@@ -68,8 +68,6 @@ const Keyspace::Named Keyspace::kCommands[] = {
     {"PUBLISH", &Keyspace::publish_message, 3, 3},
     {"ZREM", &Keyspace::zrem, 3},
     {"ZRANK", &Keyspace::zrank, 3, 3},
-    {"HLEN", &Keyspace::hlen, 2, 2},
-    {"HGETALL", &Keyspace::hgetall, 2, 2},
     {"SPUBLISH", &Keyspace::publish_message, 3, 3},
 };
 
@@ -302,20 +300,6 @@ void Keyspace::hdel(Words words) {
   }
   if (key != nullptr) drop_if_empty(*key);
   integer(deleted);
-}
-
-void Keyspace::hlen(Words words) {
-  const Key* key = find(words[1], Type::hash);
-  integer(key == nullptr ? 0 : static_cast<std::int64_t>(key->fields.size()));
-}
-
-void Keyspace::hgetall(Words words) {
-  const Key* key = find(words[1], Type::hash);
-  begin_list();
-  for (std::size_t i = 0; key != nullptr && i < key->fields.size(); ++i) {
-    reply_.list.emplace_back(key->fields[i].first);
-    reply_.list.emplace_back(key->fields[i].second);
-  }
 }
 
 void Keyspace::hstrlen(Words words) {

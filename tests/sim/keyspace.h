@@ -100,8 +100,6 @@ class Keyspace {
   void hmget(Words words);
   void hset(Words words);
   void hdel(Words words);
-  void hlen(Words words);
-  void hgetall(Words words);
   void hstrlen(Words words);
   void zadd(Words words);
   void zrem(Words words);

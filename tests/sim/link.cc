@@ -2,12 +2,11 @@
 #include "link.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace redlock::sim {
 
 namespace {
-
-constexpr std::size_t kMostUnanswered = 64;
 
 lock::Unreachable no_answer(bool maybe_applied) {
   return {.maybe_applied = maybe_applied, .permanent = false, .why = {}};
@@ -23,144 +22,109 @@ bool is_gone(const lock::Answer& answer) {
 }  // namespace
 
 void Link::begin(const Ends& ends) {
+  *this = {};
   ends_ = ends;
-  state_ = State::idle;
-  clean_ = true;
-  connection_ = kNoConnection;
-  connect_deadline_ = lock::kNever;
-  queue_.clear();
-  sent_.clear();
-  inbox_.clear();
-  ready_.clear();
-}
-
-bool Link::ever_sent(lock::AttemptId attempt) const {
-  return std::find(sent_.begin(), sent_.end(), attempt) != sent_.end();
 }
 
 void Link::ask(const lock::Ask& ask, lock::Instant now) {
-  if (ask.op == lock::Op::leave_queue) {
-    if (state_ != State::ready && queue_.empty()) {
-      ready_.push_back({ask, now, no_answer(false)});
-      return;
-    }
-  } else if (lock::is_release(ask.op)) {
-    if (ends_.mutation != Mutation::unsent_kept) {
-      std::erase_if(queue_, [&](const Pending& pending) {
-        return pending.ask.attempt == ask.attempt && !pending.written;
-      });
-    }
-    if (!ever_sent(ask.attempt)) {
-      ready_.push_back({ask, now, lock::Missing{}});
-      return;
-    }
-  } else if (queue_.size() >= kMostUnanswered) {
+  if (ask.op == lock::Op::leave_queue && state_ != State::ready && pipeline_.empty()) {
     ready_.push_back({ask, now, no_answer(false)});
     return;
   }
-  queue_.push_back({ask, now});
-  if (state_ == State::idle) {
-    connect(now);
-  } else if (state_ == State::ready) {
-    write(queue_.back(), now);
+  if (lock::is_release(ask.op)) {
+    if (ends_.mutation != Mutation::unsent_kept) pipeline_.cancel_unsent(ask.attempt);
+    if (state_ == State::ready) flush(now);  // what had to wait for these
+    if (!pipeline_.sent_attempts().contains(ask.attempt)) {
+      ready_.push_back({ask, now, lock::Missing{}});
+      return;
+    }
   }
-}
-
-void Link::join_queue(lock::Ticket ticket, lock::Instant now) {
-  if (state_ != State::ready || !queue_.empty()) return;
-  queue_.push_back(
-      {.ask = {.attempt = lock::kNoAttempt}, .sent = now, .written = true, .note = true});
-  ends_.transport->send(connection_, encode_join_queue(ticket, *ends_.context));
-}
-
-void Link::connect(lock::Instant now) {
+  // A note that undoes this request must not come after it.
+  if (ask.op == lock::Op::leave_queue) pipeline_.cancel_notes();
+  pipeline_.add(ask, {encode(ask, *ends_.context, *ends_.tokens)}, now).deadline =
+      state_ == State::ready ? now + ends_.server_timeout : lock::kNever;
+  if (state_ == State::ready) return flush(now);
+  if (state_ == State::dialing) return;
   state_ = State::dialing;
   connect_deadline_ = now + ends_.connect_timeout;
   connection_ = ends_.transport->dial(ends_.client, ends_.server, ends_.session, clean_);
 }
 
-void Link::write(Pending& pending, lock::Instant now) {
-  pending.written = true;
-  pending.sent = now;
-  pending.deadline = now + ends_.server_timeout;
-  const lock::Ask& ask = pending.ask;
-  const bool of_attempt = ask.attempt != lock::kNoAttempt;
-  if (of_attempt && !ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
-  ends_.transport->send(connection_, encode(ask, *ends_.context, *ends_.tokens));
+void Link::join_queue(lock::Ticket ticket, lock::Instant now) {
+  if (state_ != State::ready || pipeline_.overdue() > 0) return;
+  const redis::LockContext& context = *ends_.context;
+  pipeline_.add_note({redis::encode_join_queue(context.lock_key, context.waiter,
+                                               context.holder_json, ticket)},
+                     now);
+  flush(now);
+}
+
+/// The kernel takes every byte.
+void Link::flush(lock::Instant now) {
+  while (redis::Pipeline::Pending* const next = pipeline_.next_to_send()) {
+    Request request = describe(next->ask, *ends_.context, *ends_.tokens);
+    request.wire = next->flight.wire;
+    pipeline_.sent(*next, next->flight.wire.size(), now);
+    next->deadline = now + ends_.server_timeout;
+    ends_.transport->send(connection_, std::move(request));
+  }
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
   for (Arrival& arrival : ready_) arrivals.push_back(std::move(arrival));
   ready_.clear();
   for (Inbound& inbound : inbox_) {
-    switch (inbound.kind) {
-      case Inbound::Kind::connected:
-        state_ = State::ready;
-        connect_deadline_ = lock::kNever;
-        for (Pending& pending : queue_) write(pending, now);
-        break;
-      case Inbound::Kind::refused:
-      case Inbound::Kind::broken:
-        disconnect(arrivals);
-        break;
-      case Inbound::Kind::answer:
-        take_answer(std::move(inbound.answer), arrivals);
-        break;
+    if (inbound.kind == Inbound::Kind::connected) {
+      state_ = State::ready;
+      connect_deadline_ = lock::kNever;
+      pipeline_.set_deadlines(now + ends_.server_timeout);
+      flush(now);
+    } else if (inbound.kind == Inbound::Kind::answer) {
+      redis::Value reply;
+      pipeline_.take_reply(reply);
+      flush(now);  // what had to wait for it
+    } else {
+      disconnect();
     }
+    report(std::move(inbound.answer), arrivals);
   }
   inbox_.clear();
-  expire(now, arrivals);
+  if (now >= connect_deadline_) disconnect();
+  if (state_ == State::ready && now >= pipeline_.deadline()) {
+    pipeline_.expire(now, std::chrono::milliseconds(1));
+  }
+  report({}, arrivals);
 }
 
-void Link::take_answer(lock::Answer answer, std::vector<Arrival>& arrivals) {
-  Pending& pending = queue_.front();
-  if (pending.note) {
-    queue_.erase(queue_.begin());
-    return;
+/// What the pipeline has to say. `answer`: the one that has come, if any.
+void Link::report(lock::Answer answer, std::vector<Arrival>& arrivals) {
+  for (redis::Pipeline::Arrival& each : pipeline_.take_arrivals()) {
+    auto* const none = std::get_if<lock::Unreachable>(&each.content);
+    if (none == nullptr && lock::is_release(each.ask.op) && is_gone(answer)) {
+      pipeline_.forget_attempt(each.ask.attempt);
+    }
+    arrivals.push_back({std::move(each.ask), each.sent,
+                        none == nullptr ? std::move(answer) : std::move(*none)});
   }
-  if (lock::is_release(pending.ask.op) && is_gone(answer)) {
-    std::erase(sent_, pending.ask.attempt);
-  }
-  arrivals.push_back({pending.ask, pending.sent, std::move(answer)});
-  queue_.erase(queue_.begin());
 }
 
-void Link::disconnect(std::vector<Arrival>& arrivals) {
+void Link::disconnect() {
   if (state_ == State::ready) clean_ = false;
   ends_.transport->hang_up(connection_, false);
   connection_ = kNoConnection;
   state_ = State::idle;
   connect_deadline_ = lock::kNever;
-  for (const Pending& pending : queue_) {
-    if (pending.told == Notice::nothing && !pending.note) {
-      arrivals.push_back({pending.ask, pending.sent, no_answer(pending.written)});
-    }
-  }
-  queue_.clear();
-}
-
-void Link::expire(lock::Instant now, std::vector<Arrival>& arrivals) {
-  if (now >= connect_deadline_) return disconnect(arrivals);
-  if (state_ != State::ready) return;
-  // Everything is written as soon as it can be: there are no full buffers here.
-  for (Pending& pending : queue_) {
-    if (now < pending.deadline || pending.told != Notice::nothing) continue;
-    pending.told = Notice::timed_out;
-    arrivals.push_back({pending.ask, pending.sent, no_answer(true)});
-  }
+  pipeline_.fail(no_answer(true));
 }
 
 lock::Instant Link::deadline() const {
-  lock::Instant earliest = connect_deadline_;
-  for (const Pending& pending : queue_) {
-    if (pending.told == Notice::nothing) earliest = std::min(earliest, pending.deadline);
-  }
-  return earliest;
+  return std::min(connect_deadline_, pipeline_.deadline());
 }
 
 void Link::end(bool orderly) {
-  if (connection_ != kNoConnection)
+  if (connection_ != kNoConnection) {
     ends_.transport->hang_up(connection_, orderly && state_ == State::ready);
+  }
   connection_ = kNoConnection;
   inbox_.clear();
 }

@@ -2,9 +2,9 @@
 #include "mutation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "redis/requests/scripts.h"
 
@@ -12,23 +12,12 @@ namespace redlock::sim {
 
 namespace {
 
-constexpr std::pair<std::string_view, Mutation> kMutations[] = {
-    {"uptime_untold", Mutation::uptime_untold},
-    {"unsent_kept", Mutation::unsent_kept},
-    {"clock_stands_still", Mutation::clock_stands_still},
-    {"unreplicated_counts", Mutation::unreplicated_counts},
-    {"unreplicated_is_unsent", Mutation::unreplicated_is_unsent},
-    {"renewals_unwaited", Mutation::renewals_unwaited},
-    {"fail_over_unseen", Mutation::fail_over_unseen},
-    {"majority_never_forgets", Mutation::majority_never_forgets},
-    {"minority_never_forgets", Mutation::minority_never_forgets},
-    {"clocks_never_matter", Mutation::clocks_never_matter},
-    {"stage_loss_untold", Mutation::stage_loss_untold},
-    {"stage_keeps_lock", Mutation::stage_keeps_lock},
-    {"stage_ends_locked", Mutation::stage_ends_locked},
-    {"stage_alone_killed", Mutation::stage_alone_killed},
-    {"stage_skipped", Mutation::stage_skipped},
-};
+/// In the order of Mutation.
+constexpr std::string_view kMutations[] = {
+    "none", "uptime_untold", "unsent_kept", "clock_stands_still", "unreplicated_counts",
+    "unreplicated_is_unsent", "renewals_unwaited", "fail_over_unseen", "majority_never_forgets",
+    "minority_never_forgets", "clocks_never_matter", "stage_loss_untold", "stage_keeps_lock",
+    "stage_ends_locked", "stage_alone_killed", "stage_skipped"};
 
 // A set without NX: what is there is replaced.
 constexpr std::string_view kSet = "'NX','PX',ARGV[2])\nif not try(";
@@ -151,9 +140,8 @@ void check_mistakes() {
 }
 
 std::optional<Mistake> mistake_named(std::string_view name) {
-  for (const auto& [known, mutation] : kMutations) {
-    if (known == name) return Mistake{.mutation = mutation};
-  }
+  const auto* const known = std::ranges::find(kMutations, name);
+  if (known != std::end(kMutations)) return Mistake{static_cast<Mutation>(known - kMutations)};
   const auto* const first = std::ranges::find(kPatches, name, &Patch::mistake);
   const auto* const last = std::find_if(first, std::end(kPatches),
                                         [&](const Patch& each) { return each.mistake != name; });

@@ -34,21 +34,22 @@ Time Network::delay() {
   return delay;
 }
 
-void Network::schedule(EventKind kind, ConnectionId id, Time at) {
+/// If it was the last event of the connection, the slot is free again.
+template <ConnectionEvent kind>
+void Network::schedule(ConnectionId id, Time at) {
   ++connections_[id].coming;
-  events_.add(kind, at, id, connections_[id].stamp);
+  timeline_.at(at, [this, id, stamp = connections_[id].stamp] {
+    if (connections_[id].stamp != stamp) return;
+    happens_(kind, id);
+    const Connection& connection = connections_[id];
+    if (--connections_[id].coming == 0 && !connection.open && connection.arrived == 0) free(id);
+  });
 }
 
 void Network::free(ConnectionId id) {
   connections_[id].used = false;
   ++connections_[id].stamp;
   free_.push_back(id);
-}
-
-void Network::settle(ConnectionId id) {
-  Connection& connection = connections_[id];
-  if (--connection.coming > 0 || connection.open || connection.arrived > 0) return;
-  free(id);
 }
 
 void Network::establish(ConnectionId id) {
@@ -80,13 +81,17 @@ ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32
   connection.answers.clear();
   connection.last_request = connection.last_response = Time::zero();
   const Time held = std::max(to_server_[client][server], to_client_[client][server]);
-  Time at = std::max(events_.now(), held) + delay() + delay();
+  Time at = std::max(timeline_.now(), held) + delay() + delay();
   if (client == schedule_->slow_client && !calm_) {
     const ServerHost& host = schedule_->server[server];
     at += random_.between(host.connects_after, host.connects_in);
   }
   connection.established = at;
-  schedule(down_[server] ? EventKind::refused : EventKind::connected, id, at);
+  if (down_[server]) {
+    schedule<ConnectionEvent::refused>(id, at);
+  } else {
+    schedule<ConnectionEvent::connected>(id, at);
+  }
   return id;
 }
 
@@ -96,7 +101,7 @@ void Network::send(ConnectionId id, Request request) {
     if (!connection.breaking) cut(id);  // the other end is gone: the first packet tells
     return;
   }
-  const Time now = events_.now();
+  const Time now = timeline_.now();
   const Time held = to_server_[connection.client][connection.server];
   const Time back = std::max(held, to_client_[connection.client][connection.server]);
   // TCP_USER_TIMEOUT, as redis/servers/server_set.cc sets it: if data stays unacknowledged for
@@ -104,12 +109,12 @@ void Network::send(ConnectionId id, Request request) {
   const Time limit = std::max<Time>(seconds(1), schedule_->timing.ttl / 6);
   if (back > now + limit) {
     connection.breaking = true;
-    schedule(EventKind::broken, id, now + limit);
+    schedule<ConnectionEvent::broken>(id, now + limit);
     if (held > now + limit) return;
   }
   connection.last_request = std::max(connection.last_request, std::max(now, held) + delay());
-  connection.requests.push(std::move(request));
-  schedule(EventKind::request, id, connection.last_request);
+  connection.requests.push_back(std::move(request));
+  schedule<ConnectionEvent::request>(id, connection.last_request);
   if (!calm_ && schedule_->break_percent > 0 && random_.percent(schedule_->break_percent)) cut(id);
 }
 
@@ -130,7 +135,7 @@ bool Network::may_run(ConnectionId id) const {
 Request Network::take_request(ConnectionId id) {
   Connection& connection = connections_[id];
   Request request = std::move(connection.requests.front());
-  connection.requests.pop();
+  connection.requests.pop_front();
   return request;
 }
 
@@ -139,28 +144,28 @@ void Network::respond(ConnectionId id, lock::Answer answer) {
   if (!connection.open || connection.breaking) return;
   const Time held = to_client_[connection.client][connection.server];
   connection.last_response =
-      std::max(connection.last_response, std::max(events_.now(), held) + delay());
-  connection.answers.push(std::move(answer));
-  schedule(EventKind::response, id, connection.last_response);
+      std::max(connection.last_response, std::max(timeline_.now(), held) + delay());
+  connection.answers.push_back(std::move(answer));
+  schedule<ConnectionEvent::response>(id, connection.last_response);
 }
 
 void Network::respond_later(ConnectionId id, lock::Answer answer, Time at) {
   Connection& connection = connections_[id];
   connection.waiting = true;
   connection.answer = std::move(answer);
-  schedule(EventKind::acknowledged, id, at);
+  schedule<ConnectionEvent::acknowledged>(id, at);
 }
 
 void Network::acknowledge(ConnectionId id) {
   Connection& connection = connections_[id];
   if (!connection.waiting) return;
   if (stopped_[connection.server]) {
-    return schedule(EventKind::acknowledged, id, events_.now() + milliseconds(5));
+    return schedule<ConnectionEvent::acknowledged>(id, timeline_.now() + milliseconds(5));
   }
   connection.waiting = false;
   respond(id, std::move(connections_[id].answer));
   for (std::uint32_t i = 0; i < connections_[id].arrived; ++i) {
-    schedule(EventKind::run_request, id, events_.now());
+    schedule<ConnectionEvent::run_request>(id, timeline_.now());
   }
 }
 
@@ -168,7 +173,7 @@ bool Network::take_answer(ConnectionId id, lock::Answer& answer) {
   Connection& connection = connections_[id];
   if (!connection.open || connection.over || connection.answers.empty()) return false;
   answer = std::move(connection.answers.front());
-  connection.answers.pop();
+  connection.answers.pop_front();
   return true;
 }
 
@@ -176,7 +181,7 @@ void Network::hang_up(ConnectionId id, bool orderly) {
   Connection& connection = connections_[id];
   connection.open = false;
   connection.fin = orderly && connection.clean && !connection.breaking;
-  if (connection.fin) schedule(EventKind::hung_up, id, connection.last_request);
+  if (connection.fin) schedule<ConnectionEvent::hung_up>(id, connection.last_request);
   if (connection.coming == 0 && connection.arrived == 0) free(id);
 }
 
@@ -186,11 +191,11 @@ void Network::cut(ConnectionId id) {
   connection.breaking = true;
   const auto on_their_way = static_cast<std::uint32_t>(connection.requests.size());
   const std::size_t arrive = random_.below(on_their_way + 1);
-  connection.requests.keep_first(std::max<std::size_t>(arrive, connection.arrived));
+  connection.requests.resize(std::max<std::size_t>(arrive, connection.arrived));
   const Time held = to_client_[connection.client][connection.server];
   connection.last_response =
-      std::max(connection.last_response, std::max(events_.now(), held) + delay());
-  schedule(EventKind::broken, id, connection.last_response);
+      std::max(connection.last_response, std::max(timeline_.now(), held) + delay());
+  schedule<ConnectionEvent::broken>(id, connection.last_response);
 }
 
 void Network::cut(std::uint8_t client, std::uint8_t server) {
@@ -219,7 +224,7 @@ void Network::server_down(std::uint8_t server) {
   for (ConnectionId id = 0; id < used_; ++id) {
     Connection& connection = connections_[id];
     if (!connection.used || connection.server != server || !connection.served) continue;
-    if (connection.open && connection.established > events_.now()) continue;
+    if (connection.open && connection.established > timeline_.now()) continue;
     connection.served = connection.waiting = false;
     connection.arrived = 0;
     connection.requests.clear();
@@ -235,10 +240,10 @@ void Network::server_continued(std::uint8_t server) {
     const Connection& connection = connections_[id];
     if (!connection.used || connection.server != server || connection.arrived == 0) continue;
     // Each connection in its order, one connection before or after the other.
-    Time at = events_.now();
+    Time at = timeline_.now();
     for (std::uint32_t i = 0; i < connection.arrived; ++i) {
       at += random_.between(microseconds(1), microseconds(50));
-      schedule(EventKind::run_request, id, at);
+      schedule<ConnectionEvent::run_request>(id, at);
     }
     connections_[id].last_request = std::max(connection.last_request, at);
   }

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <utility>
 #include <vector>
 
-#include "events.h"
+#include "timeline.h"
 #include "lock/vote.h"
 #include "random.h"
 #include "request.h"
@@ -20,29 +22,16 @@ namespace redlock::sim {
 using ConnectionId = std::uint32_t;
 inline constexpr ConnectionId kNoConnection = ~ConnectionId{0};
 
-/// A queue that keeps its memory.
-template <class T>
-class Fifo {
- public:
-  void push(T item) { items_.push_back(std::move(item)); }
-  T& front() { return items_[head_]; }
-  void pop() {
-    if (++head_ == items_.size()) clear();
-  }
-  void clear() {
-    items_.clear();
-    head_ = 0;
-  }
-  [[nodiscard]] bool empty() const { return items_.empty(); }
-  [[nodiscard]] std::size_t size() const { return items_.size() - head_; }
-  void keep_first(std::size_t n) {
-    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(head_ + n), items_.end());
-    if (n == 0) clear();
-  }
-
- private:
-  std::vector<T> items_;
-  std::size_t head_ = 0;
+/// What happens to a connection.
+enum class ConnectionEvent : std::uint8_t {
+  connected,
+  refused,
+  broken,
+  request,
+  run_request,  ///< one that waited while the server was stopped
+  response,
+  acknowledged,  ///< by the replica, or it is too late for that
+  hung_up,       ///< the server has got all
 };
 
 struct Connection {
@@ -59,8 +48,8 @@ struct Connection {
   std::uint32_t arrived = 0;   ///< requests that wait in the server's kernel
   bool waiting = false;        ///< the server waits for its replica, and carries out no other
   lock::Answer answer{};       ///< … before it sends this
-  Fifo<Request> requests;      ///< on their way, or arrived
-  Fifo<lock::Answer> answers;  ///< on their way
+  std::deque<Request> requests;      ///< on their way, or arrived
+  std::deque<lock::Answer> answers;  ///< on their way
   Time established{};          ///< what happens to the server before that is nothing to it
   Time last_request{};
   Time last_response{};
@@ -90,7 +79,9 @@ class Transport {
 
 class Network final : public Transport {
  public:
-  Network(Events& events, Random& random) : events_(events), random_(random) {}
+  using Happens = std::function<void(ConnectionEvent, ConnectionId)>;
+  Network(Timeline& timeline, Random& random, Happens happens)
+      : timeline_(timeline), random_(random), happens_(std::move(happens)) {}
   void reset(const Schedule& schedule);
 
   /// The connection is there, or would be if the server were up.
@@ -121,21 +112,18 @@ class Network final : public Transport {
   [[nodiscard]] bool may_run(ConnectionId id) const;
   Request take_request(ConnectionId id);
   bool take_answer(ConnectionId id, lock::Answer& answer);
-  /// An event of the connection is over: if it was the last, the slot is free again.
-  void settle(ConnectionId id);
 
   [[nodiscard]] Connection& at(ConnectionId id) { return connections_[id]; }
-  [[nodiscard]] bool current(ConnectionId id, std::uint32_t stamp) const {
-    return connections_[id].stamp == stamp;
-  }
 
  private:
   void free(ConnectionId id);
   [[nodiscard]] Time delay();
-  void schedule(EventKind kind, ConnectionId id, Time at);
+  template <ConnectionEvent kind>
+  void schedule(ConnectionId id, Time at);
 
-  Events& events_;
+  Timeline& timeline_;
   Random& random_;
+  Happens happens_;
   const Schedule* schedule_ = nullptr;
   std::vector<Connection> connections_;
   std::vector<ConnectionId> free_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
@@ -23,6 +24,11 @@ class Random {
   /// 0 to n - 1; n > 0.
   std::uint32_t below(std::uint32_t n) {
     return static_cast<std::uint32_t>(((next() >> 32U) * n) >> 32U);
+  }
+
+  /// An index into so many.
+  std::uint8_t index(std::size_t n) {
+    return static_cast<std::uint8_t>(below(static_cast<std::uint32_t>(n)));
   }
 
   bool percent(std::uint32_t chance) { return below(100) < chance; }

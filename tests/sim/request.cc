@@ -21,31 +21,26 @@ redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
           .restart_grace = seconds(settings.restart_grace_s)};
 }
 
-Request encode(const lock::Ask& ask, const redis::LockContext& context,
-               const AttemptTokens& tokens) {
-  Request request{.op = ask.op, .restart_grace = context.restart_grace};
-  if (ask.op == lock::Op::leave_queue || ask.ticket != 0) {
-    request.waiter = waiter_of(context.waiter);
-  }
+std::string encode(const lock::Ask& ask, const redis::LockContext& context,
+                   const AttemptTokens& tokens) {
   if (ask.op == lock::Op::leave_queue) {
-    request.wire = redis::encode_hand_on(context.lock_key, context.waiter);
-    return request;
+    return redis::encode_hand_on(context.lock_key, context.waiter);
   }
-  if (ask.attempt != lock::kNoAttempt) {
-    request.token = tokens.lock(ask.attempt);
-    request.hold = tokens.own(ask.attempt);
-  }
-  const redis::Secrets secrets{.token = token_text(request.token),
-                               .hold = token_text(request.hold)};
-  request.wire = redis::encode_request(ask, context, secrets).wire;
-  return request;
+  const redis::Secrets secrets{.token = token_text(tokens.lock(ask.attempt)),
+                               .hold = token_text(tokens.own(ask.attempt))};
+  return redis::encode_request(ask, context, secrets).wire;
 }
 
-Request encode_join_queue(lock::Ticket ticket, const redis::LockContext& context) {
-  return {.waiter = waiter_of(context.waiter),
-          .joins_queue = true,
-          .wire = redis::encode_join_queue(context.lock_key, context.waiter, context.holder_json,
-                                           ticket)};
+Request describe(const lock::Ask& ask, const redis::LockContext& context,
+                 const AttemptTokens& tokens) {
+  Request request{.op = ask.op, .restart_grace = context.restart_grace};
+  const bool leaves = ask.op == lock::Op::leave_queue;
+  request.joins_queue = ask.attempt == lock::kNoAttempt && ask.op == lock::Op::acquire;
+  if (leaves || ask.ticket != 0 || request.joins_queue) request.waiter = waiter_of(context.waiter);
+  if (ask.attempt == lock::kNoAttempt) return request;
+  request.token = tokens.lock(ask.attempt);
+  request.hold = tokens.own(ask.attempt);
+  return request;
 }
 
 Request encode_owners_release(Token token, const redis::LockContext& context) {

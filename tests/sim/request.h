@@ -36,9 +36,11 @@ struct Request {
 redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
                                 const LockSettings& settings);
 
-Request encode(const lock::Ask& ask, const redis::LockContext& context,
-               const AttemptTokens& tokens);
-Request encode_join_queue(lock::Ticket ticket, const redis::LockContext& context);
+/// The words of a request, and all the rest of it. An acquire without an attempt joins the queue.
+std::string encode(const lock::Ask& ask, const redis::LockContext& context,
+                   const AttemptTokens& tokens);
+Request describe(const lock::Ask& ask, const redis::LockContext& context,
+                 const AttemptTokens& tokens);
 /// `redlock release NAME TOKEN`, by the owner of a lock that another process keeps.
 Request encode_owners_release(Token token, const redis::LockContext& context);
 

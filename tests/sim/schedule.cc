@@ -77,8 +77,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_fail_overs();
   draw_several();
   if (assumptions_hold) keep_assumptions();
-  const bool forgets = std::any_of(faults.begin(), faults.end(),
-                                   [](const Fault& fault) { return loses_data(fault.kind); });
+  const bool forgets = std::ranges::any_of(faults, loses_data, &Fault::kind);
   holds_are_kept =
       assumptions_hold && !fail_overs_forget() && (!forgets || longest_hold() <= restart_grace);
   // Nobody waits until a replica has a mark or a tombstone.
@@ -94,8 +93,7 @@ void Schedule::draw(std::uint64_t new_seed) {
 }
 
 void Schedule::sort_faults() {
-  std::sort(faults.begin(), faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  std::ranges::stable_sort(faults, {}, &Fault::at);
 }
 
 /// The last client runs inside the jobs of the first.
@@ -192,7 +190,7 @@ void Schedule::draw_revocations() {
     Fault fault;
     fault.at = random.between(Time::zero(), calm_from);
     fault.kind = seized ? Kind::seize : Kind::revoke;
-    fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+    fault.server = random.index(servers);
     fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
     faults.push_back(fault);
     if (seized && random.percent(60)) draw_straddling(random, fault);
@@ -205,7 +203,7 @@ void Schedule::draw_straddling(Random& random, const Fault& takeover) {
   Fault fault;
   fault.kind = Kind::deaf;
   fault.at = std::max<Time>(takeover.at - random.between(Time::zero(), timing.ttl / 3), {});
-  fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+  fault.server = random.index(servers);
   const Time end = takeover.at + takeover.length * 2 + random.between(Time::zero(), timing.ttl / 6);
   fault.length = end - fault.at;
   for (std::uint8_t i = 0; i < clients; ++i) {
@@ -229,8 +227,8 @@ void Schedule::draw_keepers() {
     Fault fault;
     fault.at = random.between(Time::zero(), calm_from);
     fault.kind = random.percent(15) ? Kind::rumour : Kind::hand_back;
-    fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
-    fault.client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
+    fault.server = random.index(servers);
+    fault.client = random.index(clients);
     fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
     faults.push_back(fault);
   }
@@ -254,7 +252,7 @@ void Schedule::draw_slow_connections() {
     host.wall_offset = {};
   }
   for (ClientHost& host : few()) host.starts = timing.ttl / 8 + host.starts;
-  slow_client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
+  slow_client = random.index(clients);
   client[slow_client].starts = random.between(Time::zero(), milliseconds(5));
   client[slow_client].once = milliseconds(1);
   const Time begin = client[slow_client].starts + random.between(delay_high * 4, timing.ttl / 10);
@@ -327,8 +325,8 @@ Fault Schedule::draw_fault(Random& random, std::uint32_t profile) const {
 }
 
 void Schedule::draw_target(Random& random, Fault& fault) const {
-  fault.client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
-  fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+  fault.client = random.index(clients);
+  fault.server = random.index(servers);
   if (fault.kind == Kind::isolate) {
     fault.server = static_cast<std::uint8_t>(1 + random.below((1U << servers) - 1));
   }
@@ -357,7 +355,7 @@ void Schedule::draw_swarm() {
   late_percent = random.one_of({0U, random.below(30)});
   break_percent = random.one_of({0U, random.below(15)});
   stall_percent = random.one_of({0U, random.below(30)});
-  std::ranges::stable_sort(faults, {}, &Fault::at);
+  sort_faults();
 }
 
 /// Fewer than a quorum of servers forget within one lease, and none without a restart: what is too
@@ -400,11 +398,8 @@ Time Schedule::clocks_apart() const {
 
 /// The fence's promise: a server that loses data is away for longer than clocks disagree.
 void Schedule::keep_fences(Random& random) {
-  const bool loses = std::any_of(faults.begin(), faults.end(),
-                                 [](const Fault& fault) { return loses_data(fault.kind); });
-  if (!loses) return;
-  const bool flushes = std::any_of(faults.begin(), faults.end(),
-                                   [](const Fault& fault) { return fault.kind == Kind::flush; });
+  if (std::ranges::none_of(faults, loses_data, &Fault::kind)) return;
+  const bool flushes = std::ranges::find(faults, Kind::flush, &Fault::kind) != faults.end();
   if (flushes || random.percent(50)) {
     for (ServerHost& host : server) {
       host.wall_offset = Time::zero();

@@ -122,7 +122,6 @@ struct Schedule {
   bool seizures_are_kept = true;
   bool seized = false;      ///< a lock is deleted under its job: then there may be a second one
   bool short_jobs = false;  ///< none lasts longer than a ttl
-  bool long_jobs = false;   ///< all last until the fair phase
   bool twins = false;       ///< two addresses of one server
   bool troubled = false;    ///< anything that may keep a message from getting through in time
   bool replicated = false;  ///< each server has a replica, and fails over to it
@@ -145,9 +144,6 @@ struct Schedule {
 
   /// Makes this the schedule of a seed. Keeps its memory.
   void draw(std::uint64_t seed);
-  /// Another one: all clients want a slot, and no job ends before the fair phase. Until then each
-  /// client reaches a majority of the servers, or a few more.
-  void draw_crowd(std::uint64_t seed, std::size_t servers, std::uint8_t slots, std::size_t clients);
 
  private:
   /// Those of schedules without slots. Only so many take numbers from the draws that all share.

@@ -55,8 +55,7 @@ void Schedule::draw_fail_over_faults(Random& random, Time apart) {
     fault.kind = Kind::fail_over;
     fault.at = all ? together + random.between(Time::zero(), timing.ttl / 6)
                    : random.between(Time::zero(), calm_from);
-    fault.server =
-        static_cast<std::uint8_t>(all ? i : random.below(static_cast<std::uint32_t>(servers)));
+    fault.server = all ? static_cast<std::uint8_t>(i) : random.index(servers);
     fault.length = random.between(milliseconds(5), timing.ttl / 2);
     if (fences_rise) fault.length = std::max(fault.length, apart);
     faults.push_back(fault);

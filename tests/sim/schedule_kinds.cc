@@ -60,42 +60,6 @@ void Schedule::draw_slots() {
   }
 }
 
-void Schedule::draw_crowd(std::uint64_t new_seed, std::size_t of_servers, std::uint8_t slots,
-                          std::size_t of_clients) {
-  *this = {};
-  seed = new_seed;
-  Random random(seed);
-  run_seed = random.next();
-  servers = of_servers;
-  clients = of_clients;
-  timing.ttl = std::chrono::seconds(1);
-  timing.grace = timing.ttl / 6;
-  server_timeout = connect_timeout = timing.ttl / 10;
-  delay_low = std::chrono::microseconds(300);
-  delay_high = milliseconds(2);
-  calm_from = milliseconds(800);
-  long_jobs = troubled = true;
-  for (std::size_t i = 0; i < servers; ++i) server[i].same_as = static_cast<std::uint8_t>(i);
-  for (std::size_t i = 0; i < clients; ++i) {
-    client[i].mode.slots = slots;
-    client[i].starts = random.between(Time::zero(), milliseconds(50));
-    // Neighbours in a circle of servers, or any.
-    const std::size_t first = random.below(static_cast<std::uint32_t>(servers));
-    std::uint8_t reached = 0;
-    for (std::size_t step = 0; step <= servers / 2; ++step) {
-      reached |= static_cast<std::uint8_t>(1U << (first + step) % servers);
-    }
-    if (random.percent(20)) reached |= static_cast<std::uint8_t>(1U << random.below(8));
-    const auto all = static_cast<std::uint8_t>((1U << servers) - 1);
-    const auto missed = static_cast<std::uint8_t>(all & ~reached);
-    faults.push_back({.at = Time::zero(),
-                      .kind = Kind::isolate,
-                      .client = static_cast<std::uint8_t>(i),
-                      .server = missed,
-                      .length = calm_from});
-  }
-}
-
 /// In every third schedule, by numbers of their own: two to four locks on the same servers, and
 /// runs that take one or several of them. In half of these schedules runs of all kinds meet.
 void Schedule::draw_several() {
@@ -143,7 +107,7 @@ void Schedule::draw_locks(Random& random, std::uint8_t run) {
   std::vector<std::string> names;
   for (std::size_t lock = 0; lock < locks; ++lock) names.push_back(lock_name(lock));
   for (std::size_t i = locks; i-- > 1;) {
-    std::swap(names[i], names[random.below(static_cast<std::uint32_t>(i + 1))]);
+    std::swap(names[i], names[random.index(i + 1)]);
   }
   const auto wanted = random.one_of<std::size_t>(1, 2, 2, 2, 3, 4);
   names.resize(client[run].keeps ? 1 : std::min(wanted, locks));
@@ -178,14 +142,14 @@ std::uint8_t Schedule::last_stage(std::uint8_t index) const {
 void Schedule::spread_faults(Random& random) {
   std::vector<Fault> more;
   for (Fault& fault : faults) {
-    fault.lock = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(locks)));
+    fault.lock = random.index(locks);
     const bool of_network =
         fault.kind == Kind::deaf || fault.kind == Kind::mute || fault.kind == Kind::isolate;
     const bool all = of_network && random.percent(50);
     std::vector<std::uint8_t> stages = {fault.client};
     while (const auto next = next_stage(stages.back())) stages.push_back(*next);
     if (fault.kind == Kind::suspend || stages.size() == 1) continue;
-    fault.client = stages[random.below(static_cast<std::uint32_t>(stages.size()))];
+    fault.client = stages[random.index(stages.size())];
     for (const std::uint8_t each : stages) {
       if (!all || each == fault.client) continue;
       more.push_back(fault);
@@ -193,7 +157,7 @@ void Schedule::spread_faults(Random& random) {
     }
   }
   faults.insert(faults.end(), more.begin(), more.end());
-  std::ranges::stable_sort(faults, {}, &Fault::at);
+  sort_faults();
 }
 
 }  // namespace redlock::sim

@@ -5,13 +5,14 @@
 // time to the next moment at which something happens (also while a client is stopped), the end of a
 // job, or a fault. Real sessions, requests and scripts, as in a world (world.h); no chance at all.
 // States that are equal are followed once.
-#include "modes.h"
+#include "search.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "lock/drive.h"
 #include "lock/session.h"
 #include "network.h"
+#include "schedule.h"
 #include "server.h"
 #include "story.h"
 
@@ -102,8 +104,8 @@ Hash hash_of(const Keyspace& keyspace) {
 struct Channel {
   bool dialing = false;
   bool open = false;
-  Fifo<Request> requests{};
-  Fifo<lock::Answer> answers{};
+  std::deque<Request> requests{};
+  std::deque<lock::Answer> answers{};
   Hash on_the_way = 0;  ///< of both, and of what was taken off
 
   void note(Hash hash) { on_the_way = mix(on_the_way, hash); }
@@ -125,13 +127,10 @@ struct Contender {
 
 class Search;
 /// What a client or a server does, or both; C and S in the words stand for them.
-struct StepKind {
+struct Step {
   void (Search::*take)(std::size_t client, std::size_t server);
   std::string_view words;
-};
-struct Step {
-  const StepKind* kind;
-  std::size_t client = 0;  ///< kPass: it is stopped; kClients: none is
+  std::size_t client = 0;  ///< of pass(): it is stopped; kClients: none is
   std::size_t server = 0;
 };
 
@@ -183,7 +182,7 @@ class Search final : public lock::Performer, public Transport {
   void send(ConnectionId id, Request request) override {
     Channel& to = channel(id / kServers, id % kServers);
     to.note(hash_of(request.wire));
-    to.requests.push(std::move(request));
+    to.requests.push_back(std::move(request));
   }
   void hang_up(ConnectionId id, bool orderly) override {
     Channel& to = channel(id / kServers, id % kServers);
@@ -215,8 +214,6 @@ class Search final : public lock::Performer, public Transport {
   }
 
  private:
-  static const StepKind kStart, kExchange, kLate, kEndJob, kPass, kCrash, kForce, kRevoke, kRemove;
-
   Channel& channel(std::size_t client, std::size_t server) {
     return state_.clients[client].channels[server];
   }
@@ -253,7 +250,7 @@ class Search final : public lock::Performer, public Transport {
     saved = state_;
     for (const Step& step : steps()) {
       path_.push_back(step);
-      (this->*step.kind->take)(step.client, step.server);
+      (this->*step.take)(step.client, step.server);
       if (!explore(level + 1, left - 1)) return false;
       path_.pop_back();
       state_ = saved;
@@ -270,30 +267,36 @@ class Search final : public lock::Performer, public Transport {
     };
     for (std::size_t c = 0; c < kClients; ++c) {
       const Contender& client = state_.clients[c];
-      if (!client.started) steps.push_back({&kStart, c});
-      if (client.job) steps.push_back({&kEndJob, c});
+      if (!client.started) steps.push_back({&Search::start, "C starts", c});
+      if (client.job) steps.push_back({&Search::end_job, "C's job ends", c});
       for (std::size_t s = 0; s < kServers; ++s) {
         const Channel& to = client.channels[s];
         const bool news = to.dialing || !to.requests.empty() || !to.answers.empty() ||
                           (client.session && client.links[s].has_news());
-        if (news && is_first(s)) steps.push_back({&kExchange, c, s});
+        if (news && is_first(s)) steps.push_back({&Search::exchange, "C and S hear each other", c, s});
         if (state_.left.lates > 0 && to.open && !to.requests.empty() && is_first(s)) {
-          steps.push_back({&kLate, c, s});
+          steps.push_back({&Search::late, "S hears C, and its answer is late", c, s});
         }
       }
       if (state_.left.stops > 0 && client.session && next_moment(c) != kForever) {
-        steps.push_back({&kPass, c});
+        steps.push_back({&Search::pass, "time passes while C is stopped", c});
       }
     }
-    if (next_moment(kClients) != kForever) steps.push_back({&kPass, kClients});
-    if (state_.left.forces > 0) steps.push_back({&kForce});
+    if (next_moment(kClients) != kForever) steps.push_back({&Search::pass, "time passes", kClients});
+    if (state_.left.forces > 0) {
+      steps.push_back({&Search::force, "somebody looks at the lock, to take it by force"});
+    }
     for (std::size_t s = 0; s < kServers; ++s) {
-      if (state_.left.crashes > 0 && is_first(s)) steps.push_back({&kCrash, 0, s});
+      if (state_.left.crashes > 0 && is_first(s)) {
+        steps.push_back({&Search::crash, "S restarts without its data", 0, s});
+      }
       if (state_.taken == kNoToken) continue;
-      if ((state_.revoked >> s & 1U) == 0) steps.push_back({&kRevoke, 0, s});
+      if ((state_.revoked >> s & 1U) == 0) {
+        steps.push_back({&Search::revoke, "… and revokes it on S", 0, s});
+      }
       if (static_cast<unsigned>(std::popcount(state_.revoked)) >= kQuorum &&
           (state_.deleted >> s & 1U) == 0) {
-        steps.push_back({&kRemove, 0, s});
+        steps.push_back({&Search::remove, "… and deletes it on S", 0, s});
       }
     }
     return steps;
@@ -349,8 +352,7 @@ class Search final : public lock::Performer, public Transport {
   void print_violation() const {
     std::printf("%s:\n", std::string(situation_.name).c_str());
     for (const Step& step : path_) {
-      std::string line(step.kind->words);
-      if (step.client == kClients) line = "time passes";
+      std::string line(step.words);
       for (std::size_t at = 0; (at = line.find_first_of("CS", at)) != line.npos; at += 2) {
         line.replace(at, 1, line[at] == 'C' ? client_name(step.client) : server_name(step.server));
       }
@@ -399,7 +401,7 @@ class Search final : public lock::Performer, public Transport {
     if (to.answers.empty() && !to.requests.empty()) carry_out(index, server);
     if (to.answers.empty()) return;
     lock::Answer answer = std::move(to.answers.front());
-    to.answers.pop();
+    to.answers.pop_front();
     client.links[server].take_in({Inbound::Kind::answer, std::move(answer)});
     turn(index);
   }
@@ -412,7 +414,7 @@ class Search final : public lock::Performer, public Transport {
   void carry_out(std::size_t client, std::size_t server) {
     Channel& to = channel(client, server);
     const Request request = std::move(to.requests.front());
-    to.requests.pop();
+    to.requests.pop_front();
     state_.touched |= 1U << server;
     lock::Answer answer = state_.servers[server].execute(request, state_.now);
     if (request.op == lock::Op::acquire && std::holds_alternative<lock::Granted>(answer)) {
@@ -420,7 +422,7 @@ class Search final : public lock::Performer, public Transport {
     }
     if (!to.open) return;
     to.note(hash_of(answer));
-    to.answers.push(std::move(answer));
+    to.answers.push_back(std::move(answer));
   }
 
   /// To a process that is stopped, the kernel makes its connections all the same.
@@ -561,16 +563,6 @@ class Search final : public lock::Performer, public Transport {
   lock::Drive* drive_ = nullptr;
   std::size_t effects_ = 0;
 };
-
-const StepKind Search::kStart{&Search::start, "C starts"};
-const StepKind Search::kExchange{&Search::exchange, "C and S hear each other"};
-const StepKind Search::kLate{&Search::late, "S hears C, and its answer is late"};
-const StepKind Search::kEndJob{&Search::end_job, "C's job ends"};
-const StepKind Search::kPass{&Search::pass, "time passes while C is stopped"};
-const StepKind Search::kCrash{&Search::crash, "S restarts without its data"};
-const StepKind Search::kForce{&Search::force, "somebody looks at the lock, to take it by force"};
-const StepKind Search::kRevoke{&Search::revoke, "… and revokes it on S"};
-const StepKind Search::kRemove{&Search::remove, "… and deletes it on S"};
 
 }  // namespace
 

@@ -66,11 +66,7 @@ void Server::set_fence(std::uint64_t value, bool present) {
 }
 
 lock::Answer Server::execute(const Request& request, Time now) {
-  // A script sees one time from its beginning to its end.
-  keyspace_.set_now(now_ms(now));
-  std::string_view rest = request.wire;
-  const redis::Value first = run(redis::take_command(rest));
-  while (!rest.empty()) run(redis::take_command(rest));
+  const redis::Value first = run_all(request.wire, now);
   if (request.joins_queue) return lock::Released{};
   context_.restart_grace = request.restart_grace;
   return redis::read_answer(request.op, context_, first);
@@ -130,41 +126,32 @@ void Server::set_foreign(Token value, std::int64_t ttl_ms, Time now) {
                 token_text(value), now_ms(now) + ttl_ms);
 }
 
+/// The reply to the first command.
+redis::Value Server::run_all(std::string_view wire, Time now) {
+  // A script sees one time from its beginning to its end.
+  keyspace_.set_now(now_ms(now));
+  redis::Value first = run(redis::take_command(wire));
+  while (!wire.empty()) run(redis::take_command(wire));
+  return first;
+}
+
 bool Server::revoke(Token token, Time now) {
   const Token before = owner(now);
-  keyspace_.set_now(now_ms(now));
   const std::string value = token_text(token);
-  const bool shared = is_shared(token);
-  const std::string to = "revoked:" + value + " {}";
-  const std::string channel = redis::notice_channel(context_.lock_key, shared ? "" : value);
-  std::vector<std::string_view> words{"EVAL", redis::scripts::revoke, shared ? "2" : "1",
-                                      context_.lock_key};
-  if (shared) words.emplace_back(context_.readers_key);
-  words.insert(words.end(), {value, to, channel});
-  const redis::Value reply = run(words);
-  return reply.elements.front().text == "revoked" && before != revoked(token);
+  const redis::Flight flight =
+      redis::encode_revoke(context_.lock_key, value, "revoked:" + value + " {}");
+  return run_all(flight.wire, now).elements.front().text == "revoked" && before != revoked(token);
 }
 
 bool Server::remove(Token value, const std::vector<Token>& readers, Time now) {
-  keyspace_.set_now(now_ms(now));
   const std::string text = token_text(value);
-  const bool shared = is_shared(value);
-  std::string all;
-  for (const Token each : readers) all += (all.empty() ? "" : " ") + token_text(each);
-  std::vector<std::string_view> words{"EVAL", redis::scripts::remove, shared ? "3" : "2",
-                                      context_.lock_key, context_.dead_key};
-  if (shared) words.emplace_back(context_.readers_key);
-  words.insert(words.end(), {"string", text, text, ""});
-  if (shared) words.emplace_back(all);
-  const redis::Value reply = run(words);
-  for (const Token each : shared ? readers : std::vector<Token>{value}) {
-    const std::string gone = token_text(each);
-    const std::string fence = "fence:" + gone;
-    const std::string holds = "holds:" + gone;
-    const std::string_view forget[] = {"HDEL", context_.holder_key, gone, fence, holds};
-    keyspace_.run(forget);
-  }
-  return reply.elements.front().text != "not_mine";
+  std::vector<std::string> names;
+  for (const Token each : readers) names.push_back(token_text(each));
+  lock::Sighting seen;
+  seen.kind = lock::Sighting::Kind::value;
+  seen.value = text;
+  const redis::Flight flight = redis::encode_remove(context_.lock_key, seen, text, names);
+  return run_all(flight.wire, now).elements.front().text != "not_mine";
 }
 
 Token Server::owner(Time now) const {
@@ -240,11 +227,10 @@ std::vector<Server::Queued> Server::queue(Time now) const {
 std::size_t Server::place(Waiter waiter, Time now) const {
   const Keyspace::Key* const queue = keyspace_.look(queue_key_, now_ms(now));
   if (queue == nullptr) return 0;
-  const auto known =
-      std::ranges::find(queue->members, waiter_text(waiter), &Keyspace::Member::name);
-  return known == queue->members.end()
-             ? 0
-             : static_cast<std::size_t>(known - queue->members.begin()) + 1;
+  const std::string name = waiter_text(waiter);
+  const auto known = std::ranges::find(queue->members, name, &Keyspace::Member::name);
+  if (known == queue->members.end()) return 0;
+  return static_cast<std::size_t>(known - queue->members.begin()) + 1;
 }
 
 }  // namespace redlock::sim

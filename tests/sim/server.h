@@ -92,6 +92,7 @@ class Server {
 
   void begin_life(std::int64_t started_ms);
   redis::Value run(Words words);
+  redis::Value run_all(std::string_view wire, Time now);
   [[nodiscard]] std::int64_t ends_of(Token token, std::int64_t now) const;
   [[nodiscard]] const Keyspace::Key* list_of_readers(std::int64_t now) const;
 

@@ -18,17 +18,22 @@ bool remembers(const lock::Answer& answer) {
 
 }  // namespace
 
+World::World(const Mistake& mistake)
+    : network_(timeline_, random_,
+               [this](ConnectionEvent event, ConnectionId id) { connection_event(event, id); }),
+      interpreter_(mistake.patches) {
+  scene_.mutation = mistake.mutation;
+}
+
 void World::set_up() {
-  events_.reset();
+  timeline_.reset();
   network_.reset(*schedule_);
-  wake_ups_.reset(*schedule_);
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
     checks_[lock].reset(*schedule_, scene_.mutation);
   }
   scene_.schedule = schedule_;
-  scene_.events = &events_;
+  scene_.timeline = &timeline_;
   scene_.network = &network_;
-  scene_.wake_ups = &wake_ups_;
   scene_.random = &random_;
   scene_.checks = checks_.data();
   scene_.story = &story_;
@@ -40,11 +45,12 @@ void World::set_up() {
     const std::uint8_t lock = schedule_->client[client].lock;
     std::uint32_t holding = 0;
     for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
-      const bool has = keys(lock, real(i)).lasts(token, events_.now());
+      const bool has = keys(lock, real(i)).lasts(token, timeline_.now());
       if (has && !checks_[lock].is_unsure(client, i)) holding |= 1U << i;
     }
     return is_quorum(holding);
   };
+  scene_.is_up = [this](std::uint8_t server) { return is_up(server); };
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
     for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) set_up_server(i, lock);
     stopped_[i] = crashed_[i] = 0;
@@ -52,10 +58,10 @@ void World::set_up() {
   owed_.clear();
   takeovers_.clear();
   for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].reset(scene_, i);
-  for (std::uint32_t i = 0; i < schedule_->faults.size(); ++i) {
-    events_.add(EventKind::fault, schedule_->faults[i].at, i);
+  for (const Fault& fault : schedule_->faults) {
+    timeline_.at(fault.at, [this, &fault] { begin(fault); });
   }
-  events_.add(EventKind::calm, schedule_->calm_from, 0);
+  timeline_.at(schedule_->calm_from, [this] { calm_down(); });
 }
 
 void World::set_up_server(std::size_t index, std::uint8_t lock) {
@@ -66,7 +72,7 @@ void World::set_up_server(std::size_t index, std::uint8_t lock) {
   server.reset(static_cast<std::uint32_t>(index), clock, started, lock_key(lock), scene_.settings,
                interpreter_);
   server.set_wake([this, index](Waiter waiter, lock::Duration in) {
-    return wake_ups_.publish(static_cast<std::uint32_t>(index), waiter, in);
+    return clients_[client_of(waiter)].publish(static_cast<std::uint8_t>(index), session_of(waiter), in);
   });
   if (host.fence != 0) server.set_fence(host.fence, host.fence_of_this_life);
   server.set_replica({host.rate, milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
@@ -89,22 +95,19 @@ Result World::run(const Schedule& schedule, bool trace) {
   const Time bound = schedule.calm_from + schedule.restart_grace * 2 + schedule.timing.ttl * 4 +
                      seconds(90) + schedule.longest_hold() * static_cast<int>(2 * schedule.clients);
   Result result;
-  while (!events_.empty() && !violation()) {
-    const Event event = events_.next();
+  while (!timeline_.empty() && !violation()) {
+    const Timeline::What event = timeline_.next();
     ++result.events;
-    if (event.at > bound && !all_done()) {
+    if (timeline_.now() > bound && !all_done()) {
       checks_[0].fail("starved", "somebody still waits long after everything was well again",
-                      event.at);
+                      timeline_.now());
       break;
     }
-    happen(event);
+    event();
   }
   if (!violation() && !all_done())
-    checks_[0].fail("stuck", "somebody waits for nothing", events_.now());
-  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
-    result.jobs += checks_[lock].jobs();
-    result.most_at_once = std::max(result.most_at_once, checks_[lock].most_at_once());
-  }
+    checks_[0].fail("stuck", "somebody waits for nothing", timeline_.now());
+  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) result.jobs += checks_[lock].jobs();
   check_end();
   result.violation = violation();
   return result;
@@ -112,7 +115,7 @@ Result World::run(const Schedule& schedule, bool trace) {
 
 /// When all have ended, nothing stays locked for longer than a lock that its holder left to expire.
 void World::check_end() {
-  const Time end = events_.now();
+  const Time end = timeline_.now();
   std::size_t commands = 0;
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
     commands += checks_[lock].commands();
@@ -140,93 +143,44 @@ bool World::all_done() const {
   return true;
 }
 
-void World::happen(const Event& event) {
-  switch (event.kind) {
-    case EventKind::fault:
-      return begin(schedule_->faults[event.who], event.who);
-    case EventKind::fault_over:
-      return end(schedule_->faults[event.who]);
-    case EventKind::calm:
-      return calm_down();
-    case EventKind::wake:
-      return clients_[event.who].wake(event.at);
-    case EventKind::client_starts:
-      return clients_[event.who].start();
-    case EventKind::client_resumes:
-      return clients_[event.who].resume();
-    case EventKind::job_ends:
-      return clients_[event.who].job_ends(event.stamp);
-    case EventKind::tree_ends:
-      return clients_[event.who].tree_ends(event.stamp);
-    case EventKind::revoke:
-    case EventKind::remove:
-      return take_away(event);
-    case EventKind::told:
-      return clients_[event.who].told(event.stamp);
-    case EventKind::woken:
-      return clients_[event.who & 0xffU].woken(event.stamp, milliseconds(event.who >> 8U));
-    case EventKind::subscribes:
-      return wake_ups_.arrive(event, is_up(static_cast<std::uint8_t>(event.who >> 8U)));
-    case EventKind::subscribed:
-      return clients_[event.who & 0xffU].subscribed(event.stamp, event.who >> 8U);
-    case EventKind::hand_back:
-      return carry_out_release(event);
-    case EventKind::word:
-      return clients_[event.who].hear_released(event.stamp);
-    case EventKind::connected:
-    case EventKind::refused:
-    case EventKind::broken:
-    case EventKind::request:
-    case EventKind::run_request:
-    case EventKind::response:
-    case EventKind::acknowledged:
-    case EventKind::hung_up:
-      return connection_event(event);
-  }
-}
-
-void World::connection_event(const Event& event) {
-  const ConnectionId id = event.who;
-  if (!network_.current(id, event.stamp)) return;
+void World::connection_event(ConnectionEvent event, ConnectionId id) {
   Connection& connection = network_.at(id);
   const std::size_t server = connection.server;
   Client& client = clients_[connection.client];
-  switch (event.kind) {
-    case EventKind::request:
+  switch (event) {
+    case ConnectionEvent::request:
       if (network_.arrive(id)) serve(id);
       break;
-    case EventKind::run_request:
-      if (network_.may_run(id)) {
-        --connection.arrived;
-        serve(id);
-      }
+    case ConnectionEvent::run_request:
+      if (!network_.may_run(id)) break;
+      --connection.arrived;
+      serve(id);
       break;
-    case EventKind::response: {
+    case ConnectionEvent::response: {
       Inbound inbound{Inbound::Kind::answer, {}};
       if (network_.take_answer(id, inbound.answer)) client.take_in(server, std::move(inbound));
       break;
     }
-    case EventKind::acknowledged:
+    case ConnectionEvent::acknowledged:
       network_.acknowledge(id);
       break;
-    case EventKind::hung_up:
+    case ConnectionEvent::hung_up:
       if (connection.served) check_hung_up(id);
       break;
-    case EventKind::connected:
+    case ConnectionEvent::connected:
       // Down in the meantime: what is sent will not get there, and tells.
       network_.establish(id);
       if (connection.open && !connection.over)
         client.take_in(server, {Inbound::Kind::connected, {}});
       break;
-    default:
+    case ConnectionEvent::refused:
+    case ConnectionEvent::broken:
       if (!connection.open || connection.over) break;
       connection.over = true;
-      client.take_in(
-          server,
-          {event.kind == EventKind::refused ? Inbound::Kind::refused : Inbound::Kind::broken, {}});
-      break;
+      client.take_in(server, {event == ConnectionEvent::refused ? Inbound::Kind::refused
+                                                                 : Inbound::Kind::broken,
+                              {}});
   }
-  network_.settle(id);
 }
 
 void World::serve(ConnectionId id) {
@@ -234,35 +188,36 @@ void World::serve(ConnectionId id) {
   const std::uint8_t address = network_.at(id).server;
   const std::uint8_t lock = schedule_->client[network_.at(id).client].lock;
   Server& server = keys(lock, real(address));
-  const Token before = server.owner(events_.now());
-  const bool lasts = server.lasts(before, events_.now() + milliseconds(1));
-  lock::Answer answer = server.execute(request, events_.now());
+  const bool releases = lock::is_release(request.op);
+  const Token before = releases ? server.owner(timeline_.now()) : kNoToken;
+  const bool lasts = releases && server.lasts(before, timeline_.now() + milliseconds(1));
+  lock::Answer answer = server.execute(request, timeline_.now());
   auto* const granted = std::get_if<lock::Granted>(&answer);
   if (granted != nullptr && scene_.mutation == Mutation::uptime_untold) {
     granted->distrusted_for = seconds(0);
   }
-  if (lasts && lock::is_release(request.op) && plain(before) != request.token &&
-      !is_listed(before) && server.owner(events_.now()) != before) {
+  if (lasts && plain(before) != request.token && !is_listed(before) &&
+      server.owner(timeline_.now()) != before) {
     checks_[lock].fail("touched",
                        server_name(address) + " changes " + token_text(before) +
                            "'s lock for a release of " + token_text(request.token),
-                       events_.now());
+                       timeline_.now());
   }
   if (remembers(answer)) checks_[lock].remembers(real(address), request.token);
   check_kept(real(address), request, answer);
   // The last reader that leaves takes the lock with it.
-  if (lock::is_release(request.op) && is_shared(server.owner(events_.now())) &&
-      is_released(answer) && server.readers(events_.now()).empty()) {
-    checks_[lock].fail("left", server_name(address) + " is shared by nobody", events_.now());
+  if (releases && is_released(answer) && is_shared(server.owner(timeline_.now())) &&
+      server.readers(timeline_.now()).empty()) {
+    checks_[lock].fail("left", server_name(address) + " is shared by nobody", timeline_.now());
   }
   if (story_.on()) {
-    const Token owner = server.owner(events_.now());
+    const Token owner = server.owner(timeline_.now());
     std::string what = "carries out a request of " + token_text(request.token) + "; ";
     what += schedule_->locks == 1 ? "the lock is " : "lock " + lock_name(lock) + " is ";
     what += owner == kNoToken       ? "free"
             : owner == kForeignType ? "foreign"
                                     : token_text(owner) + "'s";
-    story_.say(events_.now(), server_name(address), what);
+    story_.say(timeline_.now(), server_name(address), what);
   }
   respond(id, request, std::move(answer));
   check_hung_up(id);
@@ -272,7 +227,7 @@ void World::serve(ConnectionId id) {
 void World::respond(ConnectionId id, const Request& request, lock::Answer answer) {
   const std::uint8_t server = real(network_.at(id).server);
   const std::uint8_t lock = schedule_->client[network_.at(id).client].lock;
-  const Time now = events_.now();
+  const Time now = timeline_.now();
   Time at = now;
   if (schedule_->replicated) {
     Time lag = random_.between(std::chrono::microseconds(100), milliseconds(1));
@@ -298,20 +253,20 @@ void World::check_hung_up(ConnectionId id) {
   if (!connection.fin || !connection.requests.empty() || schedule_->twins) return;
   const std::uint8_t lock = schedule_->client[connection.client].lock;
   Server& server = keys(lock, real(connection.server));
-  const Token owner = server.owner(events_.now());
+  const Token owner = server.owner(timeline_.now());
   std::vector<Token> owners = {owner};
-  if (is_shared(owner)) owners = server.readers(events_.now());
+  if (is_shared(owner)) owners = server.readers(timeline_.now());
   for (const Token each : owners) {
     checks_[lock].hung_up(connection.client, connection.session, connection.server, each,
-                          events_.now());
+                          timeline_.now());
   }
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
                                  schedule_->client[connection.client].mode);
-  if (server.place(waiter, events_.now()) != 0) {
+  if (server.place(waiter, timeline_.now()) != 0) {
     checks_[lock].fail("queue",
                        client_name(connection.client) + " has ended, and is in the queue on " +
                            server_name(connection.server),
-                       events_.now());
+                       timeline_.now());
   }
 }
 

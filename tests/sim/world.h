@@ -15,7 +15,7 @@
 
 #include "checks.h"
 #include "client.h"
-#include "events.h"
+#include "timeline.h"
 #include "network.h"
 #include "schedule.h"
 #include "server.h"
@@ -27,15 +27,11 @@ struct Result {
   std::optional<Violation> violation;
   std::uint64_t events = 0;
   std::uint64_t jobs = 0;
-  std::size_t most_at_once = 0;  ///< of the jobs with a slot of one lock
 };
 
 class World {
  public:
-  explicit World(const Mistake& mistake)
-      : network_(events_, random_), wake_ups_(events_, random_), interpreter_(mistake.patches) {
-    scene_.mutation = mistake.mutation;
-  }
+  explicit World(const Mistake& mistake);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -60,16 +56,13 @@ class World {
 
   void set_up();
   void set_up_server(std::size_t index, std::uint8_t lock);
-  void happen(const Event& event);
-  void begin(const Fault& fault, std::uint32_t number);
+  void begin(const Fault& fault);
   void end(const Fault& fault);
   void force(const Fault& fault);
-  void seize(Token token, const Fault& fault);
-  void take_away(const Event& event);
-  void revoke(const Event& event);
-  void remove(const Event& event);
+  void revoke(std::size_t takeover, std::uint8_t server);
+  void remove(std::size_t takeover, std::uint8_t server);
   void hand_back(const Fault& fault);
-  void carry_out_release(const Event& event);
+  void carry_out_release(Token token, std::uint8_t server);
   void check_kept(std::size_t server, const Request& request, const lock::Answer& answer);
   void crash(std::uint8_t server);
   void fail_over(std::uint8_t server);
@@ -79,7 +72,7 @@ class World {
   void isolate(std::uint8_t client, std::uint8_t servers, Time until);
   void suspend(std::size_t client, Time until);
   void calm_down();
-  void connection_event(const Event& event);
+  void connection_event(ConnectionEvent event, ConnectionId id);
   void serve(ConnectionId id);
   void check_hung_up(ConnectionId id);
   void check_end();
@@ -125,13 +118,12 @@ class World {
   const Schedule* schedule_ = nullptr;
   std::vector<Owed> owed_;
   std::vector<Takeover> takeovers_;
-  Events events_;
+  Timeline timeline_;
   Random random_{0};
   std::array<Checks, kMostLocks> checks_;
   Story story_;
   Scene scene_{};
   Network network_;
-  WakeUps wake_ups_;
   Interpreter interpreter_;
   /// A server is one for each lock, since no request touches two of them.
   std::array<std::array<Server, kMostServers>, kMostLocks> servers_;

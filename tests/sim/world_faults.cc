@@ -29,8 +29,8 @@ void World::each_address(std::uint8_t server, Each each) {
   }
 }
 
-void World::begin(const Fault& fault, std::uint32_t number) {
-  const Time now = events_.now();
+void World::begin(const Fault& fault) {
+  const Time now = timeline_.now();
   if (story_.on()) {
     const bool of_client = fault.kind >= Kind::pause || fault.kind <= Kind::isolate;
     std::string who = of_client ? client_name(fault.client) : std::string();
@@ -81,7 +81,7 @@ void World::begin(const Fault& fault, std::uint32_t number) {
                        [&](Server& each) { each.hold_replica(now + fault.length); });
     case Kind::pause:
       client.pause(false);
-      events_.add(EventKind::client_resumes, now + fault.length, fault.client);
+      timeline_.after(fault.length, [&client] { client.resume(); });
       return;
     case Kind::suspend:
       return suspend(fault.client, now + fault.length);
@@ -97,7 +97,7 @@ void World::begin(const Fault& fault, std::uint32_t number) {
     case Kind::rumour:
       return client.hear_released(client.run());
   }
-  events_.add(EventKind::fault_over, now + fault.length, number);
+  timeline_.after(fault.length, [this, &fault] { end(fault); });
 }
 
 /// All that runs on the host, if it has several locks.
@@ -105,7 +105,7 @@ void World::suspend(std::size_t client, Time until) {
   for (std::optional<std::size_t> each = schedule_->first_stage(client); each;
        each = schedule_->next_stage(*each)) {
     clients_[*each].pause(true);
-    events_.add(EventKind::client_resumes, until, static_cast<std::uint32_t>(*each));
+    timeline_.at(until, [&client = clients_[*each]] { client.resume(); });
   }
 }
 
@@ -119,7 +119,7 @@ void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {
 
 void World::crash(std::uint8_t server) {
   ++crashed_[real(server)];
-  wake_ups_.server_down(real(server));
+  for (Client& each : clients_) each.unsubscribe(real(server));
   each_address(server, [&](std::uint8_t s) { network_.server_down(s); });
 }
 
@@ -131,7 +131,7 @@ void World::fail_over(std::uint8_t server) {
 /// A vote that the replica lacks, or that will end earlier, is forgotten.
 void World::forget_votes(std::uint8_t lock, std::uint8_t index) {
   Server& server = keys(lock, index);
-  const Time now = events_.now();
+  const Time now = timeline_.now();
   std::vector<Token> tokens = server.readers(now);
   if (tokens.empty()) tokens.push_back(server.owner(now));
   std::vector<std::int64_t> left;
@@ -150,7 +150,7 @@ void World::end(const Fault& fault) {
   if (is_crash(fault.kind) || fault.kind == Kind::fail_over) return come_back(fault);
   if (fault.kind == Kind::flush) each_lock(server, [](Server& each) { each.flush(); });
   if (--stopped_[server] > 0 || crashed_[server] > 0) return;
-  if (story_.on()) story_.say(events_.now(), server_name(server), "goes on");
+  if (story_.on()) story_.say(timeline_.now(), server_name(server), "goes on");
   each_address(server, [&](std::uint8_t s) { network_.server_continued(s); });
 }
 
@@ -159,13 +159,13 @@ void World::come_back(const Fault& fault) {
   const std::uint8_t server = real(fault.server);
   each_lock(server, [&](Server& each) {
     if (fault.kind == Kind::fail_over) {
-      each.promote(events_.now(), scene_.mutation != Mutation::fail_over_unseen);
+      each.promote(timeline_.now(), scene_.mutation != Mutation::fail_over_unseen);
     } else {
-      each.restart(how(fault.kind), events_.now());
+      each.restart(how(fault.kind), timeline_.now());
     }
   });
   if (--crashed_[server] > 0) return;
-  if (story_.on()) story_.say(events_.now(), server_name(server), "is back");
+  if (story_.on()) story_.say(timeline_.now(), server_name(server), "is back");
   each_address(server, [&](std::uint8_t s) {
     network_.server_up(s);
     if (stopped_[server] == 0) network_.server_continued(s);
@@ -173,7 +173,7 @@ void World::come_back(const Fault& fault) {
 }
 
 void World::calm_down() {
-  if (story_.on()) story_.say(events_.now(), "", "ALL IS WELL from here on");
+  if (story_.on()) story_.say(timeline_.now(), "", "ALL IS WELL from here on");
   scene_.calm = true;
   network_.heal();
   for (std::size_t i = 0; i < schedule_->servers; ++i) {

@@ -306,6 +306,31 @@ TEST_CASE("an acquire waits until the other attempts are answered, and a release
   CHECK(send(pipeline) == "second ");
 }
 
+TEST_CASE("a waiter leaves the queue after a waiting acquire that would put it there again") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, "acquire1 ");
+  CHECK(send(pipeline) == "acquire1 ");
+  add(pipeline, Op::acquire, 2, "acquire2 ");
+  SUBCASE("without a ticket it does not wait") {
+    add(pipeline, Op::leave_queue, lock::kNoAttempt, "leave_queue ");
+    CHECK(send(pipeline) == "leave_queue ");
+  }
+  SUBCASE("with a ticket it does") {
+    lock::Ask queued = ask(Op::acquire, 3);
+    queued.ticket = 7;
+    pipeline.add(queued, {"acquire3 ", 1}, kStart).deadline = kStart + 1s;
+    add(pipeline, Op::leave_queue, lock::kNoAttempt, "leave_queue ");
+    CHECK(send(pipeline).empty());
+    add(pipeline, Op::release, 1, "release1 ");
+    CHECK(send(pipeline) == "release1 ");
+    CHECK(reply(pipeline));
+    CHECK(reply(pipeline));
+    CHECK(send(pipeline) == "acquire2 ");
+    CHECK(reply(pipeline));
+    CHECK(send(pipeline) == "acquire3 leave_queue ");
+  }
+}
+
 TEST_CASE("beyond 8 KiB unanswered, only the last requests of an attempt are sent") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1, std::string(5000, 'a'));

@@ -52,7 +52,11 @@ bool still_counts(const Pipeline::Pending& pending) {
 }  // namespace
 
 Pipeline::Pending& Pipeline::add(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  const auto end = is_last(ask.op) ? first_waiting() : requests_.end();
+  // An acquire with a ticket that must wait puts us into the queue: we leave it after that.
+  const bool waits = ask.op == lock::Op::leave_queue &&
+                     std::any_of(first_waiting(), requests_.end(),
+                                 [](const Pending& other) { return other.ask.ticket != 0; });
+  const auto end = is_last(ask.op) && !waits ? first_waiting() : requests_.end();
   return *requests_.insert(end, {ask, std::move(flight), now});
 }
 

@@ -18,9 +18,8 @@ struct Cost {
 };
 
 /// Of a queue of that length, in which each who was served comes back at the end.
-Cost cost_of(std::size_t waiters, std::size_t servers, std::uint64_t seed, const Mistake& mistake,
-             Result& result) {
-  World world({.servers = servers, .seed = seed, .mistake = mistake});
+Cost cost_of(std::size_t waiters, const Settings& settings, Result& result) {
+  World world(settings);
   ProcessPlan plan;
   plan.loops = true;
   plan.job = milliseconds(20);
@@ -33,17 +32,17 @@ Cost cost_of(std::size_t waiters, std::size_t servers, std::uint64_t seed, const
   world.run_until(seconds(18));
   const Numbers& numbers = world.numbers();
   result.add_faults({numbers, {}});
-  const auto each = static_cast<double>(servers);
+  const auto each = static_cast<double>(settings.servers);
   const double waited = static_cast<double>(numbers.waited / milliseconds(1)) / 1000;
   return {static_cast<double>(numbers.evals) / static_cast<double>(numbers.jobs) / each,
           waited * each / static_cast<double>(numbers.idle_evals)};
 }
 
-Result cost(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
+Result cost(World& world) {
   Result result;
   std::vector<Cost> costs;
   for (const std::size_t waiters : {10U, 100U, 1000U}) {
-    costs.push_back(cost_of(waiters, servers, seed, mistake, result));
+    costs.push_back(cost_of(waiters, world.settings(), result));
     char text[80];
     std::snprintf(text, sizeof text, "%.1f EVALs with %zu waiters", costs.back().hand_over,
                   waiters);
@@ -62,8 +61,7 @@ Result cost(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// The polls of idle waiters cost a server that answers last no more than the others.
-Result cost_of_slow(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result cost_of_slow(World& world) {
   hold_first(world, seconds(60));
   ProcessPlan plan;
   plan.farther = {Time::zero(), Time::zero(), milliseconds(10)};
@@ -84,9 +82,9 @@ Result cost_of_slow(std::uint64_t seed, const Mistake& mistake) {
 }
 
 constexpr Scenario kCosts[] = {
-    {"cost", [](auto seed, auto& m) { return cost(1, seed, m); }, 2},
-    {"cost_of_three", [](auto seed, auto& m) { return cost(3, seed, m); }, 2},
-    {"cost_of_slow", cost_of_slow},
+    {"cost", {.servers = 1}, cost, 2},
+    {"cost_of_three", {}, cost, 2},
+    {"cost_of_slow", {}, cost_of_slow},
 };
 
 }  // namespace

@@ -11,7 +11,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using State = Process::State;
 
 constexpr Mode kWriter{};
 constexpr Mode kReader{.reads = true};
@@ -24,11 +23,6 @@ ProcessPlan of(const Mode& mode, Time job = milliseconds(50)) {
   plan.mode = mode;
   plan.job = job;
   return plan;
-}
-
-bool ran(const Process& process) {
-  const State state = process.state();
-  return state == State::running || state == State::releasing || state == State::served;
 }
 
 /// Exactly one of five that try once has run after two seconds.
@@ -45,8 +39,7 @@ void start_herd_of_five(World& world, Result& result) {
 /// The third server has a key that another program left. Those in front reach this one and the
 /// second: a quorum answers them, but they cannot win.
 enum class After { nobody, herd, waiter };
-Result behind_losers(std::size_t losers, After after, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result behind_losers(World& world, std::size_t losers, After after) {
   world.hosts()[2].set_foreign(3'600'000);
   hold_first(world, seconds(5));
   for (std::size_t i = 0; i < losers; ++i) {
@@ -63,7 +56,7 @@ Result behind_losers(std::size_t losers, After after, std::uint64_t seed, const 
   Result herd;
   if (after == After::herd) start_herd_of_five(world, herd);
   world.run_until(seconds(20));
-  const bool served = after != After::waiter || ran(*world.processes().back());
+  const bool served = after != After::waiter || world.processes().back()->ran();
   herd.demand(served, "the waiter behind them was not served");
   Numbers numbers = world.numbers();
   numbers.never_served = 0;
@@ -74,9 +67,7 @@ Result behind_losers(std::size_t losers, After after, std::uint64_t seed, const 
 
 /// A waiter of another kind is killed or stopped beside holders that a live one could join.
 enum class Fate { killed, frozen };
-Result dead_beside(const Mode& holder, Fate fate, bool once, std::uint64_t seed,
-                   const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result dead_beside(World& world, const Mode& holder, Fate fate, bool once) {
   world.start(of(holder, seconds(60)));
   world.run_until(seconds(1));
   Process& writer = world.start(of(kWriter));
@@ -88,36 +79,33 @@ Result dead_beside(const Mode& holder, Fate fate, bool once, std::uint64_t seed,
   Process& live = world.start(plan);
   world.run_until(seconds(30));
   Result result(world.numbers(), kStalls);
-  result.demand(ran(live), "one that could have joined the holder did not");
+  result.demand(live.ran(), "one that could have joined the holder did not");
   return result;
 }
 
-/// Many of one kind are stopped before a live one of another.
-Result behind_frozen(std::size_t count, const Mode& frozen, const Mode& live, std::uint64_t seed,
-                     const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+/// Many of one kind are stopped while they wait.
+void start_frozen(World& world, std::size_t count, const Mode& mode) {
   hold_first(world, seconds(8));
-  start_waiters(world, count, milliseconds(100), milliseconds(10), of(frozen));
+  start_waiters(world, count, milliseconds(100), milliseconds(10), of(mode));
   world.run_until(seconds(4));
   for (const auto& each : world.processes()) {
     if (each->waits()) world.freeze(*each);
   }
+}
+
+/// A live one of another kind comes after them.
+Result behind_frozen(World& world, std::size_t count, const Mode& frozen, const Mode& live) {
+  start_frozen(world, count, frozen);
   Process& last = world.start(of(live));
   world.run_until(seconds(40));
   Result result(world.numbers(), kStalls);
-  result.demand(ran(last), "the live one was not served");
+  result.demand(last.ran(), "the live one was not served");
   return result;
 }
 
 /// A herd of `-n` after 150 stopped ones of that kind.
-Result herd_behind_frozen(const Mode& frozen, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
-  hold_first(world, seconds(8));
-  start_waiters(world, 150, milliseconds(100), milliseconds(10), of(frozen));
-  world.run_until(seconds(4));
-  for (const auto& each : world.processes()) {
-    if (each->waits()) world.freeze(*each);
-  }
+Result herd_behind_frozen(World& world, const Mode& frozen) {
+  start_frozen(world, 150, frozen);
   world.run_until(seconds(9));
   Result herd;
   start_herd_of_five(world, herd);
@@ -127,8 +115,7 @@ Result herd_behind_frozen(const Mode& frozen, std::uint64_t seed, const Mistake&
 }
 
 /// A hold of eight hours is released while one server is down, which comes back with it.
-Result released_while_down(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .ttl = hours(8), .seed = seed, .mistake = mistake});
+Result released_while_down(World& world) {
   hold_first(world, seconds(5));
   world.run_until(seconds(2));
   world.hosts()[2].crash();
@@ -140,8 +127,7 @@ Result released_while_down(std::uint64_t seed, const Mistake& mistake) {
 
 /// Two of three servers restarted lately. The first in the queue does not trust them, the next one
 /// does.
-Result different_graces(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result different_graces(World& world) {
   hold_first(world, seconds(12));
   world.run_until(seconds(1));
   ProcessPlan plan;
@@ -158,15 +144,14 @@ Result different_graces(std::uint64_t seed, const Mistake& mistake) {
   Numbers numbers = world.numbers();
   numbers.never_served = 0;
   Result result(numbers, {.inversions = 1, .longest_stall = hours(1), .slow_per_cent = 100});
-  result.demand(ran(next), "the waiter that trusts the servers was not served");
+  result.demand(next.ran(), "the waiter that trusts the servers was not served");
   world.run_until(seconds(120));
-  result.demand(ran(first), "the waiter that does not was never served");
+  result.demand(first.ran(), "the waiter that does not was never served");
   return result;
 }
 
 /// Another program plants 256 readers that end before the holders of both slots.
-Result planted_readers(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .ttl = seconds(60), .seed = seed, .mistake = mistake});
+Result planted_readers(World& world) {
   const Mode of_two{.slots = 2};
   world.start(of(of_two, seconds(50)));
   world.run_until(milliseconds(200));
@@ -185,13 +170,12 @@ Result planted_readers(std::uint64_t seed, const Mistake& mistake) {
   Process& live = world.start(third);
   world.run_until(seconds(5));
   Result result(world.numbers(), kStalls);
-  result.demand(!ran(live), "a third job runs");
+  result.demand(!live.ran(), "a third job runs");
   return result;
 }
 
 /// A server forgets everything while a job runs: a quorum of the others has its lock.
-Result server_emptied(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result server_emptied(World& world) {
   hold_first(world, seconds(30));
   world.run_until(seconds(2) + milliseconds(world.random().below(5000)));
   world.hosts()[2].crash();
@@ -201,8 +185,7 @@ Result server_emptied(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// Another has the lock; then two of three servers stop.
-Result waits_in_vain(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .ttl = seconds(60), .seed = seed, .mistake = mistake});
+Result waits_in_vain(World& world) {
   hold_first(world, seconds(50));
   world.run_until(seconds(1));
   Process& early = world.start({.wait = seconds(3)});
@@ -217,8 +200,7 @@ Result waits_in_vain(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// Another program holds the lock and deletes it without a word.
-Result foreign_holder(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = servers, .seed = seed, .mistake = mistake});
+Result foreign_holder(World& world) {
   for (Host& host : world.hosts()) host.set_foreign(60'000);
   start_waiters(world, 3, milliseconds(100), milliseconds(10));
   world.run_until(seconds(8) + milliseconds(world.random().below(4000)));
@@ -228,62 +210,55 @@ Result foreign_holder(std::size_t servers, std::uint64_t seed, const Mistake& mi
 }
 
 constexpr Scenario kEdges[] = {
-    {"loser_alone", [](auto seed, auto& m) { return behind_losers(1, After::nobody, seed, m); }},
-    {"loser_before_herd",
-     [](auto seed, auto& m) { return behind_losers(1, After::herd, seed, m); }},
-    {"loser_before_waiter",
-     [](auto seed, auto& m) { return behind_losers(1, After::waiter, seed, m); }},
-    {"losers_before_herd",
-     [](auto seed, auto& m) { return behind_losers(3, After::herd, seed, m); }},
-    {"losers_before_waiter",
-     [](auto seed, auto& m) { return behind_losers(3, After::waiter, seed, m); }},
-    {"writer_killed_beside_readers",
-     [](auto seed, auto& m) { return dead_beside(kReader, Fate::killed, false, seed, m); }},
-    {"writer_killed_before_single_reader",
-     [](auto seed, auto& m) { return dead_beside(kReader, Fate::killed, true, seed, m); }},
-    {"writer_frozen_beside_readers",
-     [](auto seed, auto& m) { return dead_beside(kReader, Fate::frozen, false, seed, m); }},
-    {"writer_killed_beside_slots",
-     [](auto seed, auto& m) { return dead_beside(kThreeSlots, Fate::killed, false, seed, m); }},
-    {"writer_frozen_beside_slots",
-     [](auto seed, auto& m) { return dead_beside(kThreeSlots, Fate::frozen, false, seed, m); }},
-    {"writer_behind_40_writers",
-     [](auto seed, auto& m) { return behind_frozen(40, kWriter, kWriter, seed, m); }},
-    {"writer_behind_40_readers",
-     [](auto seed, auto& m) { return behind_frozen(40, kReader, kWriter, seed, m); }},
-    {"writer_behind_40_slots",
-     [](auto seed, auto& m) { return behind_frozen(40, kThreeSlots, kWriter, seed, m); }},
-    {"reader_behind_40_writers",
-     [](auto seed, auto& m) { return behind_frozen(40, kWriter, kReader, seed, m); }},
-    {"slot_behind_40_writers",
-     [](auto seed, auto& m) { return behind_frozen(40, kWriter, kThreeSlots, seed, m); }},
-    {"reader_behind_40_readers",
-     [](auto seed, auto& m) { return behind_frozen(40, kReader, kReader, seed, m); }},
-    {"slot_behind_40_slots",
-     [](auto seed, auto& m) { return behind_frozen(40, kThreeSlots, kThreeSlots, seed, m); }},
-    {"slot_behind_40_readers",
-     [](auto seed, auto& m) { return behind_frozen(40, kReader, kThreeSlots, seed, m); }},
-    {"reader_behind_40_slots",
-     [](auto seed, auto& m) { return behind_frozen(40, kThreeSlots, kReader, seed, m); }},
-    {"writer_behind_150_writers",
-     [](auto seed, auto& m) { return behind_frozen(150, kWriter, kWriter, seed, m); }},
-    {"writer_behind_150_readers",
-     [](auto seed, auto& m) { return behind_frozen(150, kReader, kWriter, seed, m); }},
-    {"writer_behind_150_slots",
-     [](auto seed, auto& m) { return behind_frozen(150, kThreeSlots, kWriter, seed, m); }},
-    {"herd_behind_150_writers",
-     [](auto seed, auto& m) { return herd_behind_frozen(kWriter, seed, m); }},
-    {"herd_behind_150_readers",
-     [](auto seed, auto& m) { return herd_behind_frozen(kReader, seed, m); }},
-    {"herd_behind_150_slots",
-     [](auto seed, auto& m) { return herd_behind_frozen(kThreeSlots, seed, m); }},
-    {"server_emptied", server_emptied},
-    {"waits_in_vain", waits_in_vain},
-    {"released_while_down", released_while_down},
-    {"different_graces", different_graces},
-    {"planted_readers", planted_readers},
-    {"foreign_holder", [](auto seed, auto& m) { return foreign_holder(1, seed, m); }},
-    {"foreign_holder_on_three", [](auto seed, auto& m) { return foreign_holder(3, seed, m); }},
+    {"loser_alone", {}, [](World& w) { return behind_losers(w, 1, After::nobody); }},
+    {"loser_before_herd", {}, [](World& w) { return behind_losers(w, 1, After::herd); }},
+    {"loser_before_waiter", {}, [](World& w) { return behind_losers(w, 1, After::waiter); }},
+    {"losers_before_herd", {}, [](World& w) { return behind_losers(w, 3, After::herd); }},
+    {"losers_before_waiter", {}, [](World& w) { return behind_losers(w, 3, After::waiter); }},
+    {"writer_killed_beside_readers", {},
+     [](World& w) { return dead_beside(w, kReader, Fate::killed, false); }},
+    {"writer_killed_before_single_reader", {},
+     [](World& w) { return dead_beside(w, kReader, Fate::killed, true); }},
+    {"writer_frozen_beside_readers", {},
+     [](World& w) { return dead_beside(w, kReader, Fate::frozen, false); }},
+    {"writer_killed_beside_slots", {},
+     [](World& w) { return dead_beside(w, kThreeSlots, Fate::killed, false); }},
+    {"writer_frozen_beside_slots", {},
+     [](World& w) { return dead_beside(w, kThreeSlots, Fate::frozen, false); }},
+    {"writer_behind_40_writers", {},
+     [](World& w) { return behind_frozen(w, 40, kWriter, kWriter); }},
+    {"writer_behind_40_readers", {},
+     [](World& w) { return behind_frozen(w, 40, kReader, kWriter); }},
+    {"writer_behind_40_slots", {},
+     [](World& w) { return behind_frozen(w, 40, kThreeSlots, kWriter); }},
+    {"reader_behind_40_writers", {},
+     [](World& w) { return behind_frozen(w, 40, kWriter, kReader); }},
+    {"slot_behind_40_writers", {},
+     [](World& w) { return behind_frozen(w, 40, kWriter, kThreeSlots); }},
+    {"reader_behind_40_readers", {},
+     [](World& w) { return behind_frozen(w, 40, kReader, kReader); }},
+    {"slot_behind_40_slots", {},
+     [](World& w) { return behind_frozen(w, 40, kThreeSlots, kThreeSlots); }},
+    {"slot_behind_40_readers", {},
+     [](World& w) { return behind_frozen(w, 40, kReader, kThreeSlots); }},
+    {"reader_behind_40_slots", {},
+     [](World& w) { return behind_frozen(w, 40, kThreeSlots, kReader); }},
+    {"writer_behind_150_writers", {},
+     [](World& w) { return behind_frozen(w, 150, kWriter, kWriter); }},
+    {"writer_behind_150_readers", {},
+     [](World& w) { return behind_frozen(w, 150, kReader, kWriter); }},
+    {"writer_behind_150_slots", {},
+     [](World& w) { return behind_frozen(w, 150, kThreeSlots, kWriter); }},
+    {"herd_behind_150_writers", {}, [](World& w) { return herd_behind_frozen(w, kWriter); }},
+    {"herd_behind_150_readers", {}, [](World& w) { return herd_behind_frozen(w, kReader); }},
+    {"herd_behind_150_slots", {}, [](World& w) { return herd_behind_frozen(w, kThreeSlots); }},
+    {"server_emptied", {}, server_emptied},
+    {"waits_in_vain", {.ttl = seconds(60)}, waits_in_vain},
+    {"released_while_down", {.ttl = hours(8)}, released_while_down},
+    {"different_graces", {}, different_graces},
+    {"planted_readers", {.ttl = seconds(60)}, planted_readers},
+    {"foreign_holder", {.servers = 1}, foreign_holder},
+    {"foreign_holder_on_three", {}, foreign_holder},
 };
 
 }  // namespace

@@ -24,8 +24,7 @@ void cut_off_from_most(World& world, Process& process, Time until) {
 }
 
 /// The first `count` of 180 waiters each lose most servers for a minute.
-Result cut_off(std::size_t servers, std::size_t count, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = servers, .seed = seed, .mistake = mistake});
+Result cut_off(World& world, std::size_t count) {
   hold_first(world, seconds(4));
   start_waiters(world, 180, milliseconds(100), milliseconds(15));
   world.run_until(milliseconds(3500));
@@ -43,41 +42,8 @@ Result cut_off(std::size_t servers, std::size_t count, std::uint64_t seed, const
   return result;
 }
 
-/// One to five servers; every process is at another distance from each. Many of the first ones stop
-/// or are cut off, some in between do not: those keep their places.
-Result some_silent(std::uint64_t seed, const Mistake& mistake) {
-  const std::size_t servers = 1 + seed % 5;
-  World world({.servers = servers, .timeout = seconds(1), .seed = seed, .mistake = mistake});
-  hold_first(world, seconds(6));
-  for (int i = 0; i < 80; ++i) {
-    ProcessPlan plan;
-    plan.distance.jitter = milliseconds(3);
-    for (std::size_t server = 0; server < servers; ++server) {
-      plan.farther.push_back(world.random().between(Time::zero(), milliseconds(100)));
-    }
-    world.start_at(milliseconds(100) + i * milliseconds(50), plan);
-  }
-  world.run_until(seconds(6) - milliseconds(1 + world.random().below(4000)));
-  const std::vector<Process*> queue = world.queue();
-  std::vector<Process*> stopped;
-  for (std::size_t i = 0; i < std::min<std::size_t>(queue.size(), 35); ++i) {
-    if (world.random().percent(60)) {
-      stopped.push_back(queue[i]);
-      world.freeze(*queue[i]);
-    } else if (world.random().percent(50)) {
-      cut_off_from_most(world, *queue[i], world.now() + seconds(20));
-    }
-  }
-  world.run_until(seconds(25));
-  for (Process* each : stopped) world.resume(*each);
-  world.run_until_all_served(seconds(120));
-  world.run_until(world.now() + seconds(21));
-  return {world.numbers(), {.slow_per_cent = 40}};
-}
-
 /// All are stopped but the last one, which nobody wakes: it finds out with its next request.
-Result all_before_stopped(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = servers, .seed = seed, .mistake = mistake});
+Result all_before_stopped(World& world) {
   hold_first(world, seconds(20));
   start_waiters(world, 31, milliseconds(100), milliseconds(15));
   // From hardly any time to the whole time between two requests of the last one before the release.
@@ -94,8 +60,7 @@ Result all_before_stopped(std::size_t servers, std::uint64_t seed, const Mistake
 }
 
 /// On two of three servers, while the lock is held for long; some of those in the queue die then.
-Result clocks_set_back(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result clocks_set_back(World& world) {
   hold_first(world, seconds(30));
   start_waiters(world, 20, milliseconds(100), milliseconds(30));
   world.run_until(seconds(1));
@@ -118,8 +83,7 @@ Result clocks_set_back(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// While a turn is on: it seems to last for an hour.
-Result clock_set_back_in_turn(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result clock_set_back_in_turn(World& world) {
   hold_first(world, seconds(1));
   start_waiters(world, 20, milliseconds(100), milliseconds(20));
   world.run_until(milliseconds(900));
@@ -134,8 +98,7 @@ Result clock_set_back_in_turn(std::uint64_t seed, const Mistake& mistake) {
 
 /// One server after the other, all within the time of one job; everybody comes back to the old
 /// order.
-Result servers_restarted(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result servers_restarted(World& world) {
   hold_first(world, seconds(40));
   start_waiters(world, 40, milliseconds(100), milliseconds(30));
   for (std::size_t server = 0; server < 3; ++server) {
@@ -148,18 +111,9 @@ Result servers_restarted(std::uint64_t seed, const Mistake& mistake) {
   return {world.numbers(), {}};
 }
 
-Result publishes_lost(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 5, .publishes_lost = 20, .seed = seed, .mistake = mistake});
-  hold_first(world, seconds(3));
-  start_waiters(world, 100, milliseconds(100), milliseconds(20));
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {.inversions = 5}};
-}
-
 /// Two of three servers stop for a while, so that nobody in the queue reaches a quorum; everybody
 /// comes back to the old order, before those who came meanwhile.
-Result quorum_lost(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .ttl = seconds(60), .seed = seed, .mistake = mistake});
+Result quorum_lost(World& world) {
   hold_first(world, seconds(30));
   start_waiters(world, 40, milliseconds(100), milliseconds(30));
   world.run_until(seconds(5));
@@ -175,8 +129,7 @@ Result quorum_lost(std::uint64_t seed, const Mistake& mistake) {
 /// One of five servers is stopped, and nobody knows that yet. Every other process is far from two
 /// of the servers, so after its release the next waiter finds the lock free on two others only. It
 /// does not wait for the silent server.
-Result one_silent(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 5, .timeout = seconds(1), .seed = seed, .mistake = mistake});
+Result one_silent(World& world) {
   world.hosts()[4].stop();
   hold_first(world, milliseconds(500));
   ProcessPlan far;
@@ -188,8 +141,7 @@ Result one_silent(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// The first ones in the queue die, all at once: nobody hears their turns.
-Result heads_killed(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result heads_killed(World& world) {
   hold_first(world, seconds(3));
   start_waiters(world, 40, milliseconds(100), milliseconds(20));
   world.run_until(seconds(2));
@@ -201,8 +153,7 @@ Result heads_killed(std::uint64_t seed, const Mistake& mistake) {
 
 /// A stopped waiter at the head of a queue that moves: it costs one turn, and holds up nobody
 /// again.
-Result head_frozen(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result head_frozen(World& world) {
   hold_first(world, seconds(1));
   start_waiters(world, 100, milliseconds(100), milliseconds(5));
   world.run_until(milliseconds(900));
@@ -218,8 +169,7 @@ Result head_frozen(std::uint64_t seed, const Mistake& mistake) {
 
 /// Behind two stopped waiters stand far ones, and near ones behind those. When the turns of the two
 /// are over, the server calls all of them. The far ones need longer to ask, and keep their places.
-Result frozen_before_far(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 1, .timeout = seconds(1), .seed = seed, .mistake = mistake});
+Result frozen_before_far(World& world) {
   hold_first(world, seconds(6));
   start_waiters(world, 2, milliseconds(100), milliseconds(20));
   ProcessPlan plan;
@@ -238,8 +188,7 @@ Result frozen_before_far(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// The holder dies, and its lock expires; processes begin all the time.
-Result holder_killed(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .ttl = seconds(4), .seed = seed, .mistake = mistake});
+Result holder_killed(World& world) {
   hold_first(world, seconds(60));
   start_waiters(world, 300, milliseconds(100), milliseconds(3));
   world.run_until(milliseconds(1500));
@@ -260,8 +209,7 @@ Result holder_killed(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// Every run leaves the lock cooling for a while, which ends long before what waiters were told.
-Result cooling(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .ttl = seconds(30), .seed = seed, .mistake = mistake});
+Result cooling(World& world) {
   ProcessPlan plan;
   plan.min_hold = seconds(1);
   start_waiters(world, 5, Time::zero(), milliseconds(30), plan);
@@ -270,8 +218,7 @@ Result cooling(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// Another program takes the lock in between, and deletes it without a word.
-Result foreign_program(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result foreign_program(World& world) {
   hold_first(world, seconds(1));
   start_waiters(world, 30, milliseconds(100), milliseconds(20));
   const auto everywhere = [&world](Time when, auto what) {
@@ -293,8 +240,7 @@ Result foreign_program(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// Five of twelve may not SUBSCRIBE.
-Result silent_waiters(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
+Result silent_waiters(World& world) {
   hold_first(world, milliseconds(500));
   for (int i = 0; i < 40; ++i) {
     ProcessPlan plan;
@@ -309,49 +255,25 @@ Result silent_waiters(std::uint64_t seed, const Mistake& mistake) {
   return {world.numbers(), {.most_overtaken = 40}};
 }
 
-/// The first in the queue is killed, stopped, killed again; at last the holder is.
-Result heads_and_holder_die(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 5, .ttl = seconds(3), .seed = seed, .mistake = mistake});
-  hold_first(world, seconds(2));
-  start_waiters(world, 40, milliseconds(100), milliseconds(20));
-  world.run_until(milliseconds(1900));
-  std::vector<Process*> queue = world.queue();
-  world.kill(*queue[0]);
-  world.freeze(*queue[1]);
-  world.kill(*queue[2]);
-  world.freeze(*queue[3]);
-  world.run_until(milliseconds(2400));
-  if (world.holder() != nullptr) world.kill(*world.holder());
-  world.run_until(seconds(4));
-  world.resume(*queue[1]);
-  world.resume(*queue[3]);
-  world.run_until_all_served(seconds(60));
-  world.run_until(world.now() + seconds(21));
-  return {world.numbers(), {.slow_per_cent = 15}};
-}
-
 constexpr Scenario kFaults[] = {
-    {"heads_cut_off", [](auto seed, auto& m) { return cut_off(3, 12, seed, m); }},
-    {"many_heads_cut_off", [](auto seed, auto& m) { return cut_off(3, 30, seed, m); }},
-    {"many_of_one", [](auto seed, auto& m) { return cut_off(1, 30, seed, m); }},
-    {"many_of_five", [](auto seed, auto& m) { return cut_off(5, 30, seed, m); }},
-    {"some_silent", some_silent},
-    {"last_of_one", [](auto seed, auto& m) { return all_before_stopped(1, seed, m); }},
-    {"last_of_five", [](auto seed, auto& m) { return all_before_stopped(5, seed, m); }},
-    {"one_silent", one_silent},
-    {"heads_killed", heads_killed},
-    {"head_frozen", head_frozen},
-    {"frozen_before_far", frozen_before_far},
-    {"holder_killed", holder_killed},
-    {"quorum_lost", quorum_lost},
-    {"clocks_set_back", clocks_set_back},
-    {"clock_set_back_in_turn", clock_set_back_in_turn},
-    {"servers_restarted", servers_restarted},
-    {"publishes_lost", publishes_lost},
-    {"cooling", cooling},
-    {"foreign_program", foreign_program},
-    {"silent_waiters", silent_waiters},
-    {"heads_and_holder_die", heads_and_holder_die},
+    {"heads_cut_off", {}, [](World& w) { return cut_off(w, 12); }},
+    {"many_heads_cut_off", {}, [](World& w) { return cut_off(w, 30); }},
+    {"many_of_one", {.servers = 1}, [](World& w) { return cut_off(w, 30); }},
+    {"many_of_five", {.servers = 5}, [](World& w) { return cut_off(w, 30); }},
+    {"last_of_one", {.servers = 1}, all_before_stopped},
+    {"last_of_five", {.servers = 5}, all_before_stopped},
+    {"one_silent", {.servers = 5, .timeout = seconds(1)}, one_silent},
+    {"heads_killed", {}, heads_killed},
+    {"head_frozen", {}, head_frozen},
+    {"frozen_before_far", {.servers = 1, .timeout = seconds(1)}, frozen_before_far},
+    {"holder_killed", {.ttl = seconds(4)}, holder_killed},
+    {"quorum_lost", {.ttl = seconds(60)}, quorum_lost},
+    {"clocks_set_back", {}, clocks_set_back},
+    {"clock_set_back_in_turn", {}, clock_set_back_in_turn},
+    {"servers_restarted", {}, servers_restarted},
+    {"cooling", {.ttl = seconds(30)}, cooling},
+    {"foreign_program", {}, foreign_program},
+    {"silent_waiters", {}, silent_waiters},
 };
 
 }  // namespace

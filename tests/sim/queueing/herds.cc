@@ -9,7 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using State = Process::State;
 
 struct Herd {
   std::size_t first;
@@ -36,29 +35,27 @@ void judge(World& world, const Herd& herd, Result& result) {
   std::size_t runs = 0;
   std::size_t gone = 0;
   for (std::size_t i = herd.first; i < herd.first + herd.size; ++i) {
-    const State state = world.processes()[i]->state();
-    runs += state == State::running || state == State::served || state == State::releasing ? 1 : 0;
-    gone += state == State::refused ? 1 : 0;
+    const Process& process = *world.processes()[i];
+    runs += process.ran() ? 1 : 0;
+    gone += process.state() == Process::State::refused ? 1 : 0;
   }
   result.demand(runs == 1, std::to_string(runs) + " of " + std::to_string(herd.size) + " ran");
   result.demand(runs + gone == herd.size,
                 std::to_string(herd.size - runs - gone) + " were not gone in time");
 }
 
-Result herd_of(std::size_t size, std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = servers, .timeout = milliseconds(500), .seed = seed, .mistake = mistake});
+Result herd_of(World& world, std::size_t size) {
   const Herd herd = start_herd(world, size, single_try());
   world.run_until(herd.began + seconds(2) + milliseconds(50));
   Result result(world.numbers(), {.longest_stall = seconds(2), .slow_per_cent = 100});
   judge(world, herd, result);
   const std::size_t evals = world.numbers().evals;
-  result.note(std::to_string(evals / size / servers) + " EVALs for each and server");
+  result.note(std::to_string(evals / size / world.hosts().size()) + " EVALs for each and server");
   return result;
 }
 
 /// From all distances: they must fall out of step, too.
-Result herd_from_afar(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .timeout = milliseconds(500), .seed = seed, .mistake = mistake});
+Result herd_from_afar(World& world) {
   const Herd herd{0, 50, world.now()};
   for (std::size_t i = 0; i < herd.size; ++i) {
     ProcessPlan plan = single_try();
@@ -73,9 +70,10 @@ Result herd_from_afar(std::uint64_t seed, const Mistake& mistake) {
 
 /// A stopped waiter alone in the queue, and herds beside it. The first herd comes when the lock has
 /// just expired: it is that waiter's turn. With one server the turn is all that a round shows.
-Result frozen_beside_herds(std::uint64_t seed, const Mistake& mistake) {
-  const std::size_t servers = seed % 2 == 0 ? 1 : 3;
-  World world({.servers = servers, .ttl = seconds(3), .seed = seed, .mistake = mistake});
+Result frozen_beside_herds(World& first) {
+  Settings settings = first.settings();
+  if (settings.seed % 2 == 0) settings.servers = 1;
+  World world(settings);
   Process& holder = world.start({.job = seconds(60)});
   world.run_until(milliseconds(300));
   Process& waiter = world.start({});
@@ -99,25 +97,15 @@ Result frozen_beside_herds(std::uint64_t seed, const Mistake& mistake) {
   return result;
 }
 
-/// `-n` stands behind the waiters, also when it asks in the moment of a release.
-Result single_tries_behind_waiters(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 3, .seed = seed, .mistake = mistake});
-  hold_first(world, seconds(1));
-  start_waiters(world, 40, milliseconds(100), milliseconds(10));
-  ProcessPlan plan = single_try();
-  plan.job = milliseconds(20);
-  start_waiters(world, 400, milliseconds(600), milliseconds(3), plan);
-  world.run_until_all_served(seconds(30));
-  return {world.numbers(), {}};
-}
-
 constexpr Scenario kHerds[] = {
-    {"herd_of_50", [](auto seed, auto& m) { return herd_of(50, 5, seed, m); }},
-    {"herd_of_300", [](auto seed, auto& m) { return herd_of(300, 5, seed, m); }},
-    {"herd_of_10000", [](auto seed, auto& m) { return herd_of(10'000, 5, seed, m); }, 8},
-    {"herd_from_afar", herd_from_afar},
-    {"frozen_beside_herds", frozen_beside_herds},
-    {"single_tries_behind", single_tries_behind_waiters},
+    {"herd_of_50", {.servers = 5, .timeout = milliseconds(500)},
+     [](World& w) { return herd_of(w, 50); }},
+    {"herd_of_300", {.servers = 5, .timeout = milliseconds(500)},
+     [](World& w) { return herd_of(w, 300); }},
+    {"herd_of_10000", {.servers = 5, .timeout = milliseconds(500)},
+     [](World& w) { return herd_of(w, 10'000); }, 8},
+    {"herd_from_afar", {.timeout = milliseconds(500)}, herd_from_afar},
+    {"frozen_beside_herds", {.ttl = seconds(3)}, frozen_beside_herds},
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "queueing/world.h"
+
 namespace redlock::sim::queueing {
 
 namespace {
@@ -17,12 +19,11 @@ std::size_t scripts_of(const Request& request) {
   return request.op == lock::Op::leave && !request.joins_queue ? 2 : 1;
 }
 
-void Host::begin(std::size_t index, Timeline& timeline, const LockSettings& settings,
-                 Interpreter& interpreter, Deliver deliver, Executed executed) {
+void Host::begin(std::size_t index, World& world, Timeline& timeline, const LockSettings& settings,
+                 Interpreter& interpreter) {
   index_ = index;
+  world_ = &world;
   timeline_ = &timeline;
-  deliver_ = std::move(deliver);
-  executed_ = std::move(executed);
   const Clock clock(0, kStart);
   server_.reset(static_cast<std::uint32_t>(index), clock,
                 kStart / std::chrono::milliseconds(1) - kUpForMs, lock_key(0), settings, interpreter);
@@ -30,7 +31,7 @@ void Host::begin(std::size_t index, Timeline& timeline, const LockSettings& sett
   server_.set_fence(41, true);
   server_.set_wake([this](Waiter waiter, lock::Duration in) {
     if (!subscribers_.contains(waiter)) return false;
-    deliver_(index_, waiter, in);
+    world_->deliver(index_, waiter, in);
     return true;
   });
 }
@@ -43,7 +44,7 @@ void Host::take(const Request& request, std::function<void(const lock::Answer&)>
   }
   const lock::Answer response = server_.execute(request, timeline_->now());
   evals_ += scripts_of(request);
-  executed_(*this, request, response);
+  world_->executed(*this, request);
   answer(response);
 }
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "queueing/timeline.h"
+#include "timeline.h"
 #include "server.h"
 
 namespace redlock::sim::queueing {
@@ -17,15 +17,12 @@ namespace redlock::sim::queueing {
 /// How many EVALs a request is.
 std::size_t scripts_of(const Request& request);
 
+class World;
+
 class Host {
  public:
-  /// After each request: who sent it.
-  using Executed = std::function<void(Host&, const Request&, const lock::Answer&)>;
-  /// A wake-up is on its way to a subscriber.
-  using Deliver = std::function<void(std::size_t server, Waiter, lock::Duration in)>;
-
-  void begin(std::size_t index, Timeline& timeline, const LockSettings& settings,
-             Interpreter& interpreter, Deliver deliver, Executed executed);
+  void begin(std::size_t index, World& world, Timeline& timeline, const LockSettings& settings,
+             Interpreter& interpreter);
 
   /// A request has arrived. `answer` gets the response when the server has carried it out, which is
   /// later if it is stopped, and never if it goes down before.
@@ -73,9 +70,8 @@ class Host {
   };
 
   std::size_t index_ = 0;
+  World* world_ = nullptr;
   Timeline* timeline_ = nullptr;
-  Deliver deliver_;
-  Executed executed_;
   Server server_;
   Time clock_is_ahead_{};
   std::set<Waiter> subscribers_;

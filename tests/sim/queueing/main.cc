@@ -9,56 +9,18 @@
 // servers (see ../mutation.h).
 //
 // Exit status: 0 all limits are kept, 1 one is not, 64 usage.
-#include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "options.h"
 #include "queueing/scenario.h"
 
 namespace {
 
 using namespace redlock::sim::queueing;
-using redlock::sim::Mistake;
-
-struct Options {
-  std::uint64_t first = 1;
-  std::uint64_t last = 2;
-  std::string_view only;
-  Mistake mistake;
-};
-
-bool read_number(std::string_view text, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-std::optional<Options> read_options(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view word = argv[i];
-    const std::string_view value = argv[i + 1];
-    if (word == "-n") {
-      if (!read_number(value, options.last)) return std::nullopt;
-    } else if (word == "--seed") {
-      if (!read_number(value, options.first)) return std::nullopt;
-      options.last = options.first;
-    } else if (word == "--only") {
-      options.only = value;
-    } else if (word == "--mutation") {
-      const auto mistake = redlock::sim::mistake_named(value);
-      if (!mistake) return std::nullopt;
-      options.mistake = *mistake;
-    } else {
-      return std::nullopt;
-    }
-  }
-  if (argc % 2 == 0) return std::nullopt;
-  return options;
-}
+using redlock::sim::Options;
 
 void print(std::string_view word, const Scenario& scenario, std::string_view what,
            std::uint64_t seed) {
@@ -72,8 +34,12 @@ bool run(const Scenario& scenario, const Options& options) {
   const auto began = std::chrono::steady_clock::now();
   std::string notes;
   for (std::uint64_t seed = options.first; seed <= options.last; ++seed) {
-    if (options.first != options.last && seed % scenario.every != 0) continue;
-    const Result result = scenario.run(seed, options.mistake);
+    if (!options.one() && seed % scenario.every != 0) continue;
+    Settings settings = scenario.settings;
+    settings.seed = seed;
+    settings.mistake = options.mistake;
+    World world(settings);
+    const Result result = scenario.run(world);
     notes = result.notes();
     if (result.faults().empty()) continue;
     for (const std::string& fault : result.faults()) print("VIOLATION", scenario, fault, seed);
@@ -90,8 +56,8 @@ bool run(const Scenario& scenario, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto options = read_options(argc, argv);
-  if (!options) {
+  Options options{.last = 2};
+  if (!redlock::sim::read_options({argv, static_cast<std::size_t>(argc)}, options, {})) {
     std::fputs("usage: redlock_queue_sim [-n SEEDS | --seed N] [--only NAME] [--mutation NAME]\n",
                stderr);
     return 64;
@@ -99,10 +65,10 @@ int main(int argc, char** argv) {
   bool well = true;
   for (const auto scenarios :
        {order_scenarios(), fault_scenarios(), soak_scenarios(), herd_scenarios(), cost_scenarios(),
-        reader_scenarios(), slot_scenarios(), edge_scenarios()}) {
+        shared_scenarios(), edge_scenarios()}) {
     for (const Scenario& each : scenarios) {
-      if (each.name.find(options->only) == std::string_view::npos) continue;
-      well = run(each, *options) && well;
+      if (each.name.find(options.only) == std::string_view::npos) continue;
+      well = run(each, options) && well;
     }
   }
   return well ? 0 : 1;

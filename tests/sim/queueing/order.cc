@@ -13,9 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 /// 25 waiters, 30 ms apart.
-Result in_order(const Settings& settings, std::size_t stopped) {
-  World world(settings);
-  for (std::size_t i = 0; i < stopped; ++i) world.hosts().back().stop();
+Result in_order(World& world) {
   hold_first(world, milliseconds(1500));
   ProcessPlan plan;
   plan.distance.jitter = milliseconds(1);
@@ -24,12 +22,9 @@ Result in_order(const Settings& settings, std::size_t stopped) {
   return {world.numbers(), {}};
 }
 
-Result one_server(std::uint64_t seed, const Mistake& mistake) {
-  return in_order({.servers = 1, .seed = seed, .mistake = mistake}, 0);
-}
-
-Result five_servers(std::uint64_t seed, const Mistake& mistake) {
-  return in_order({.servers = 5, .seed = seed, .mistake = mistake}, 1);
+Result one_of_five_stopped(World& world) {
+  world.hosts().back().stop();
+  return in_order(world);
 }
 
 /// Every process has its own distance from every server.
@@ -44,8 +39,7 @@ void start_from_afar(World& world, int count, Time apart) {
 }
 
 /// Servers hear of the processes in different orders.
-Result mixed_distances(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 5, .seed = seed, .mistake = mistake});
+Result mixed_distances(World& world) {
   hold_first(world, seconds(2));
   start_from_afar(world, 60, milliseconds(20));
   world.run_until_all_served(seconds(60));
@@ -53,8 +47,7 @@ Result mixed_distances(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// Clocks that are up to an hour apart: a ticket from the fastest one counts on all servers.
-Result clocks_apart(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 5, .seed = seed, .mistake = mistake});
+Result clocks_apart(World& world) {
   for (Host& host : world.hosts()) {
     host.set_clock_by(world.random().between(-hours(1), hours(1)));
   }
@@ -65,8 +58,7 @@ Result clocks_apart(std::uint64_t seed, const Mistake& mistake) {
 }
 
 /// Two waiters far away, and runs beside the server, one after the other without a pause.
-Result far_away(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = servers, .timeout = seconds(1), .seed = seed, .mistake = mistake});
+Result far_away(World& world) {
   ProcessPlan beside;
   beside.distance = {microseconds(50), microseconds(10)};
   beside.job = milliseconds(50);
@@ -90,8 +82,7 @@ Result far_away(std::size_t servers, std::uint64_t seed, const Mistake& mistake)
 }
 
 /// A release while its waiter is still about to subscribe: it asks once more when it has.
-Result lost_in_between(std::uint64_t seed, const Mistake& mistake) {
-  World world({.servers = 1, .seed = seed, .mistake = mistake});
+Result lost_in_between(World& world) {
   for (Time late = Time::zero(); late < milliseconds(60); late += milliseconds(1)) {
     hold_first(world, milliseconds(60));
     world.run_until(world.now() + late);
@@ -105,13 +96,13 @@ Result lost_in_between(std::uint64_t seed, const Mistake& mistake) {
 }
 
 constexpr Scenario kOrder[] = {
-    {"order", one_server},
-    {"order_of_five", five_servers},
-    {"mixed_distances", mixed_distances},
-    {"clocks_apart", clocks_apart},
-    {"distance", [](auto seed, auto& m) { return far_away(1, seed, m); }},
-    {"distance_of_three", [](auto seed, auto& m) { return far_away(3, seed, m); }},
-    {"lost_in_between", lost_in_between},
+    {"order", {.servers = 1}, in_order},
+    {"order_of_five", {.servers = 5}, one_of_five_stopped},
+    {"mixed_distances", {.servers = 5}, mixed_distances},
+    {"clocks_apart", {.servers = 5}, clocks_apart},
+    {"distance", {.servers = 1, .timeout = seconds(1)}, far_away},
+    {"distance_of_three", {.timeout = seconds(1)}, far_away},
+    {"lost_in_between", {.servers = 1}, lost_in_between},
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <utility>
 
+#include "queueing/world.h"
+
 namespace redlock::sim::queueing {
 
 using std::chrono::milliseconds;
@@ -50,7 +52,7 @@ void Process::start() {
     wires_.push_back(std::make_unique<Wire>(Wire::Ends{.timeline = place_.timeline,
                                                        .random = place_.random,
                                                        .host = &(*place_.hosts)[i],
-                                                       .listener = this,
+                                                       .process = this,
                                                        .waiter = waiter_,
                                                        .distance = distance,
                                                        .may_subscribe = plan_.may_subscribe}));
@@ -135,7 +137,7 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
     spawn(*order);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     if (kill->signal != SIGTERM && kill->signal != SIGKILL) return;
-    if (job_runs_) place_.observer->job_stopped(*this);
+    if (job_runs_) place_.world->job_stopped(*this);
     stop_job();
   } else if (std::holds_alternative<lock::Measure>(effect)) {
     step(lock::KillCost{lock::Duration::zero()});
@@ -162,7 +164,7 @@ void Process::spawn(const lock::Spawn& order) {
   token_ = tokens_.own(order.attempt);
   job_runs_ = true;
   state_ = State::running;
-  place_.observer->job_started(*this);
+  place_.world->job_started(*this);
   place_.timeline->after(plan_.job, [this] {
     if (!job_runs_) return;
     job_over();
@@ -174,7 +176,7 @@ void Process::spawn(const lock::Spawn& order) {
 void Process::job_over() {
   job_runs_ = false;
   state_ = State::releasing;
-  place_.observer->job_ended(*this);
+  place_.world->job_ended(*this);
 }
 
 /// The job obeys at once.
@@ -208,7 +210,7 @@ void Process::finish(State state) {
   events_.clear();
   drive_.reset();
   session_.reset();
-  place_.observer->ended(*this);
+  place_.world->ended(*this);
 }
 
 }  // namespace redlock::sim::queueing

@@ -14,7 +14,7 @@
 #include "link.h"
 #include "lock/drive.h"
 #include "lock/session.h"
-#include "queueing/timeline.h"
+#include "timeline.h"
 #include "queueing/wire.h"
 
 namespace redlock::sim::queueing {
@@ -32,22 +32,9 @@ struct ProcessPlan {
   bool loops = false;  ///< the next run begins when this one has ended
 };
 
-class Process;
+class World;
 
-/// Whoever watches all processes.
-class Observer {
- public:
-  virtual void job_started(Process& process) = 0;
-  virtual void job_ended(Process& process) = 0;
-  /// Its redlock ends the job, since it takes the lock for lost.
-  virtual void job_stopped(Process& process) = 0;
-  virtual void ended(Process& process) = 0;
-
- protected:
-  ~Observer() = default;
-};
-
-class Process final : public lock::Performer, public Listener {
+class Process final : public lock::Performer {
  public:
   enum class State : std::uint8_t { waiting, running, releasing, served, refused, killed, failed };
 
@@ -55,7 +42,7 @@ class Process final : public lock::Performer, public Listener {
     Timeline* timeline;
     Random* random;
     std::vector<Host>* hosts;
-    Observer* observer;
+    World* world;
     const LockSettings* settings;
     lock::Timing timing;
     lock::Duration timeout;
@@ -73,14 +60,18 @@ class Process final : public lock::Performer, public Listener {
   void cut(std::size_t server, Time until);
   void wake(std::size_t server, lock::Duration in) { wires_[server]->wake(in); }
 
-  void received(std::size_t server, Inbound inbound) override;
-  void woken(lock::Duration in) override { take(lock::Woken{in}); }
-  void subscribed(lock::ServerIndex server) override { take(lock::Subscribed{server}); }
+  /// What it hears over its wires.
+  void received(std::size_t server, Inbound inbound);
+  void woken(lock::Duration in) { take(lock::Woken{in}); }
+  void subscribed(lock::ServerIndex server) { take(lock::Subscribed{server}); }
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] std::optional<lock::Outcome::Kind> outcome() const { return outcome_; }
   [[nodiscard]] bool alive() const { return session_ != nullptr; }
   [[nodiscard]] bool waits() const { return state_ == State::waiting; }
+  [[nodiscard]] bool ran() const {
+    return state_ == State::running || state_ == State::releasing || state_ == State::served;
+  }
   [[nodiscard]] bool frozen() const { return frozen_; }
   [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
   [[nodiscard]] std::uint32_t number() const { return number_; }
@@ -92,7 +83,7 @@ class Process final : public lock::Performer, public Listener {
   /// It said that this server may keep the lock, and until when.
   [[nodiscard]] Time keeps_until(std::size_t server) const { return keeps_until_[server]; }
 
-  /// What the observer knows of it.
+  /// What the world knows of it.
   struct Notes {
     std::uint32_t in_queue = 0;     ///< a bit for each server that has put it into its queue
     std::optional<Time> queued_at;  ///< since then a quorum has

@@ -49,19 +49,19 @@ class Result {
 
 struct Scenario {
   std::string_view name;
-  Result (*run)(std::uint64_t seed, const Mistake& mistake);
+  Settings settings;
+  Result (*run)(World& world);
   unsigned every = 1;  ///< how many seeds before it is run: it takes long
 };
 
-/// Those of order and of distance, of faults, of many faults, of `-n`, of cost, of readers, of slots, and
+/// Those of order and of distance, of faults, of many faults, of `-n`, of cost, of readers and slots, and
 /// of waiters that cannot win.
 std::span<const Scenario> order_scenarios();
 std::span<const Scenario> fault_scenarios();
 std::span<const Scenario> soak_scenarios();
 std::span<const Scenario> herd_scenarios();
 std::span<const Scenario> cost_scenarios();
-std::span<const Scenario> reader_scenarios();
-std::span<const Scenario> slot_scenarios();
+std::span<const Scenario> shared_scenarios();
 std::span<const Scenario> edge_scenarios();
 
 // What several scenarios do.

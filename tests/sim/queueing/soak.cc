@@ -87,8 +87,7 @@ class Soak {
   std::vector<Process*> frozen_;
 };
 
-Result soak_for_a_minute(const Settings& settings, int count, bool rough) {
-  World world(settings);
+Result soak_for_a_minute(World& world, int count, bool rough) {
   Soak soak(world, rough);
   soak.start(count);
   soak.run(seconds(60));
@@ -105,20 +104,11 @@ Result soak_for_a_minute(const Settings& settings, int count, bool rough) {
   return result;
 }
 
-Result soak(std::uint64_t seed, const Mistake& mistake) {
-  return soak_for_a_minute({.servers = 5, .ttl = seconds(3), .seed = seed, .mistake = mistake},
-                           300, false);
-}
-
-Result rough_soak(std::uint64_t seed, const Mistake& mistake) {
-  return soak_for_a_minute(
-      {.servers = 5, .ttl = seconds(4), .publishes_lost = 5, .seed = seed, .mistake = mistake},
-      60, true);
-}
-
 constexpr Scenario kSoaks[] = {
-    {"soak", soak, 2},
-    {"rough_soak", rough_soak, 2},
+    {"soak", {.servers = 5, .ttl = seconds(3)},
+     [](World& w) { return soak_for_a_minute(w, 300, false); }, 2},
+    {"rough_soak", {.servers = 5, .ttl = seconds(4), .publishes_lost = 5},
+     [](World& w) { return soak_for_a_minute(w, 60, true); }, 2},
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "queueing/process.h"
+
 namespace redlock::sim::queueing {
 
 Time Wire::travel() const {
@@ -17,7 +19,7 @@ Time Wire::arrival_here() {
 
 void Wire::tell(ConnectionId id, Inbound inbound) {
   if (!ended_ && id == connection_)
-    ends_.listener->received(ends_.host->index(), std::move(inbound));
+    ends_.process->received(ends_.host->index(), std::move(inbound));
 }
 
 ConnectionId Wire::dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) {
@@ -68,7 +70,7 @@ void Wire::subscribe() {
     ends_.host->subscribe(ends_.waiter);
     ends_.timeline->after(then, [this, subscription] {
       if (ended_ || subscription != subscription_ || !ends_.host->working()) return;
-      ends_.listener->subscribed(ends_.host->index());
+      ends_.process->subscribed(ends_.host->index());
     });
   });
 }
@@ -83,7 +85,7 @@ void Wire::unsubscribe() {
 
 void Wire::wake(lock::Duration in) {
   ends_.timeline->after(travel(), [this, in, subscription = subscription_] {
-    if (!ended_ && subscription == subscription_) ends_.listener->woken(in);
+    if (!ended_ && subscription == subscription_) ends_.process->woken(in);
   });
 }
 

@@ -10,7 +10,7 @@
 
 #include "network.h"
 #include "queueing/host.h"
-#include "queueing/timeline.h"
+#include "timeline.h"
 #include "random.h"
 
 namespace redlock::sim::queueing {
@@ -21,16 +21,7 @@ struct Distance {
   Time jitter = std::chrono::microseconds(50);
 };
 
-/// What a process hears.
-class Listener {
- public:
-  virtual void received(std::size_t server, Inbound inbound) = 0;
-  virtual void woken(lock::Duration in) = 0;
-  virtual void subscribed(lock::ServerIndex server) = 0;
-
- protected:
-  ~Listener() = default;
-};
+class Process;
 
 class Wire final : public Transport {
  public:
@@ -38,7 +29,7 @@ class Wire final : public Transport {
     Timeline* timeline;
     Random* random;
     Host* host;
-    Listener* listener;
+    Process* process;
     Waiter waiter;
     Distance distance;
     bool may_subscribe;

@@ -34,12 +34,7 @@ World::World(const Settings& settings)
       interpreter_(settings.mistake.patches),
       hosts_(settings.servers) {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    hosts_[i].begin(
-        i, timeline_, lock_settings_, interpreter_,
-        [this](std::size_t server, Waiter waiter, lock::Duration in) {
-          deliver(server, waiter, in);
-        },
-        [this](Host& host, const Request& request, const lock::Answer&) { executed(host, request); });
+    hosts_[i].begin(i, *this, timeline_, lock_settings_, interpreter_);
   }
 }
 
@@ -47,7 +42,7 @@ Process& World::start(const ProcessPlan& plan) {
   const Process::Place place{.timeline = &timeline_,
                              .random = &random_,
                              .hosts = &hosts_,
-                             .observer = this,
+                             .world = this,
                              .settings = &lock_settings_,
                              .timing = {.ttl = settings_.ttl, .grace = settings_.ttl / 10},
                              .timeout = settings_.timeout};

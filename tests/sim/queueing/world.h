@@ -14,7 +14,7 @@
 #include "mutation.h"
 #include "queueing/host.h"
 #include "queueing/process.h"
-#include "queueing/timeline.h"
+#include "timeline.h"
 #include "random.h"
 
 namespace redlock::sim::queueing {
@@ -53,7 +53,7 @@ struct Numbers {
   Time waited{};                ///< the sum over all waiters
 };
 
-class World final : public Observer {
+class World {
  public:
   explicit World(const Settings& settings);
   World(const World&) = delete;
@@ -91,14 +91,17 @@ class World final : public Observer {
   [[nodiscard]] const Numbers& numbers();
   [[nodiscard]] std::size_t jobs() const { return numbers_.jobs; }
 
-  void job_started(Process& process) override;
-  void job_ended(Process& process) override;
-  void job_stopped(Process& process) override;
-  void ended(Process& process) override;
-
- private:
+  // What a process and its redlock tell.
+  void job_started(Process& process);
+  void job_ended(Process& process);
+  /// Its redlock takes the lock for lost.
+  void job_stopped(Process& process);
+  void ended(Process& process);
+  // What a host tells: a request was carried out; a wake-up is on its way to a subscriber.
   void executed(Host& host, const Request& request);
   void deliver(std::size_t server, Waiter waiter, lock::Duration in);
+
+ private:
   [[nodiscard]] bool can_be_served(const Process& process) const;
   [[nodiscard]] bool is_free();
   [[nodiscard]] bool is_free_on(const Host& host);

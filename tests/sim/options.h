@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// What both simulators understand: -n COUNT, --seed N, --seeds FROM..TO, --only NAME, --mutation NAME.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "mutation.h"
+#include "words.h"
+
+namespace redlock::sim {
+
+struct Options {
+  std::uint64_t first = 1;
+  std::uint64_t last = 1;
+  std::string_view only{};
+  Mistake mistake{};
+
+  [[nodiscard]] bool one() const { return first == last; }
+};
+
+inline bool read_number(std::string_view text, std::uint64_t& number) {
+  const auto read = read_integer(text);
+  number = static_cast<std::uint64_t>(read.value_or(0));
+  return read.has_value();
+}
+
+inline bool read_option(std::string_view word, std::string_view value, Options& options) {
+  if (word == "-n") return read_number(value, options.last);
+  if (word == "--seed" || word == "--seeds") {
+    const std::size_t dots = word == "--seed" ? value.npos : value.find("..");
+    return read_number(value.substr(0, dots), options.first) &&
+           read_number(dots == value.npos ? value : value.substr(dots + 2), options.last);
+  }
+  if (word == "--only") options.only = value;
+  if (word != "--mutation") return word == "--only";
+  const auto mistake = mistake_named(value);
+  options.mistake = mistake.value_or(Mistake{});
+  return mistake.has_value();
+}
+
+/// `flags`: words without a value, and where to note them. False: not understood.
+inline bool read_options(std::span<char* const> words, Options& options,
+                         std::span<const std::pair<std::string_view, bool*>> flags) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    const auto flag = std::ranges::find(flags, word, &std::pair<std::string_view, bool*>::first);
+    if (flag != flags.end()) {
+      *flag->second = true;
+    } else if (++i == words.size() || !read_option(word, words[i], options)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace redlock::sim

@@ -142,7 +142,7 @@ class Server:
     def scripts(self):
         """How many it has run."""
         stats = self.admin.ask("INFO", "commandstats")
-        return sum(map(int, re.findall(r"^cmdstat_eval:calls=(\d+)", stats, re.MULTILINE)))
+        return sum(map(int, re.findall(r"^cmdstat_eval(?:sha)?:calls=(\d+)", stats, re.MULTILINE)))
 
     def slow(self):
         """How long each script took that took more than 100 µs, in µs; by the clock, not by its work."""

@@ -158,6 +158,7 @@ class Plausible:
             "CONFIG": lambda: ["appendfsync", self.text],
             "SET": lambda: Status("OK"),
             "AUTH": lambda: Status("OK"),
+            "EVALSHA": lambda: Failure(b"NOSCRIPT No matching script. Please use EVAL."),
         }.get(what, lambda: 0)()
 
     def next_cursor(self, _cursor):

@@ -175,7 +175,7 @@ is_refused() {
 waits() {
   hold
   # Released once it was asked for in vain.
-  background bash -c 'asked() { redis-cli -s "$2" info commandstats | sed -n "s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p"; }
+  background bash -c 'asked() { redis-cli -s "$2" info commandstats | awk -F"[=,]" "/^cmdstat_eval:/ {n += \$2} /^cmdstat_evalsha:/ {n += \$2 - \$NF} END {print n}"; }
     until (($(asked "$@") > $1)); do sleep 0.05; done
     echo theirs >>"$SCRATCH_OF_TEST/log"; "$REDLOCK" release deploy "$0"' "$theirs" "$(evals A)" "$A_SOCKET"
   run "$@"

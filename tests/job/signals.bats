@@ -302,6 +302,7 @@ SCENARIO
 
 @test "with an acquire in flight to a stopped server, TERM ends it and the lock is given back on waking" {
   local name before
+  run -0 "$REDLOCK" run other -- true # A knows the scripts
   for name in TERM INT; do
     before=$(evals A)
     pause_server A

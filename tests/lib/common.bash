@@ -634,8 +634,15 @@ wait_until_clean() {
   done
 }
 
-# evals SERVER: prints how many EVALs the server has run, of all clients.
-evals() { calls_of "$1" eval; }
+# evals SERVER: prints how many scripts the server has run, of all clients.
+evals() { echo $(($(calls_of "$1" eval) + $(calls_of "$1" evalsha) - $(failures_of "$1" evalsha))); }
+
+# failures_of SERVER COMMAND: prints how often it has refused that.
+failures_of() {
+  local stats
+  stats=$(answer "$1" info commandstats)
+  [[ $stats =~ cmdstat_$2:[^$'\n']*failed_calls=([0-9]+) ]] && echo "${BASH_REMATCH[1]}" || echo 0
+}
 
 # calls_of SERVER COMMAND: prints how often it has carried that out.
 calls_of() {

@@ -310,6 +310,65 @@ TEST_CASE("an acquire that was not sent yet is forgotten with the release of its
   CHECK(server.read().empty());
 }
 
+TEST_CASE("a server that does not know a script gets it in full, and all later ones") {
+  for (const std::string refusal :
+       {"-NOSCRIPT No matching script. Please use EVAL.\r\n",
+        "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
+        "-NOPERM User cron has no permissions to run the 'evalsha' command\r\n"}) {
+    CAPTURE(refusal);
+    PlayedServer server;
+    redis::ServerSet servers({server.endpoint()}, {.key = "L"}, 30s,
+                             [] { return std::string("{}"); }, {}, 0s, {});
+    servers.ask(ask(lock::Op::acquire), kStart);
+    const std::string by_hash = server.read();
+    CHECK(by_hash.size() < 500);
+    CHECK(contains(by_hash, "\nEVALSHA\r"));
+    server.write(refusal);
+    CHECK(servers.turn(kStart + 100ms).empty());
+    const std::string in_full = server.read();
+    CHECK(contains(in_full, "\nEVAL\r"));
+    CHECK(contains(in_full, "'granted'"));
+    server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
+    const auto replies = servers.turn(kStart + 101ms);
+    REQUIRE(replies.size() == 1);
+    CHECK(std::holds_alternative<lock::Granted>(replies.front().answer));
+    servers.ask(ask(lock::Op::leave), kStart + 102ms);
+    CHECK(contains(server.read(), "'cools "));  // of hand_on.lua
+  }
+}
+
+TEST_CASE("a best-effort script that the server does not know is sent once more, alone") {
+  PlayedServer server;
+  Holder holder(server);
+  holder.servers.ask(ask(lock::Op::leave), kStart);
+  const std::string wire = server.read();
+  CHECK(contains(wire, "'released'"));  // a release depends on nothing that a server remembers
+  CHECK(contains(wire, "EVALSHA"));
+  server.write(":0\r\n-NOSCRIPT No matching script. Please use EVAL.\r\n");
+  CHECK(holder.servers.turn(kStart).size() == 1);
+  const std::string again = server.read();
+  CHECK(again.starts_with("*6\r\n$4\r\nEVAL\r\n"));
+  CHECK(contains(again, "'cools "));
+  server.write(array_of({"handed"}));
+  CHECK(holder.servers.turn(kStart).empty());
+}
+
+TEST_CASE("an acquire whose script is unknown is not sent again once it is released") {
+  PlayedServer server;
+  Holder holder(server);
+  lock::Ask second = ask(lock::Op::acquire);
+  second.attempt = 2;
+  holder.servers.ask(second, kStart);
+  CHECK(contains(server.read(), "EVALSHA"));
+  second.op = lock::Op::release;
+  holder.servers.ask(second, kStart);
+  server.write("-NOSCRIPT No matching script. Please use EVAL.\r\n:0\r\n:0\r\n");
+  holder.servers.turn(kStart);
+  const std::string sent = server.read();
+  CHECK(contains(sent, "'released'"));
+  CHECK_FALSE(contains(sent, "'granted'"));
+}
+
 TEST_CASE("a late answer to an inspection begins nothing while its lock is swept away") {
   PlayedServer server;
   redis::Questions questions;

@@ -36,6 +36,7 @@ void Link::guard(Work work) {
 }
 
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
+  if (!sends_in_full_) flight = by_hash(std::move(flight));
   Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
   guard([&] {
     if (state_ == State::idle) {
@@ -241,14 +242,23 @@ void Link::take_reply(Value reply, lock::Instant now) {
       if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
     }
     locator_.confirm();
+    if (is_unknown_script(reply)) repeat_script(now);
   }
   if (!pipeline_.take_reply(reply, refusal)) {
     // A server that is full or protected sends an error unasked, and hangs up.
     const bool error = reply.type == Value::Type::error;
     disconnect(error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
   } else if (pipeline_.has_refused()) {
+    pipeline_.rewrite_refused(in_full);  // wherever they go now, that may be their only chance
     follow(now);
   }
+}
+
+/// The server does not know a script. It gets the next ones in full: there may be no time to repeat
+/// the last ones of a run. The request itself is put aside; a best-effort command goes again.
+void Link::repeat_script(lock::Instant now) {
+  sends_in_full_ = true;
+  if (auto command = pipeline_.best_effort_command()) note(in_full(std::move(*command)), now);
 }
 
 /// A request that the node refuses for the moment is put aside if there is time to repeat it.
@@ -257,8 +267,9 @@ Pipeline::Refusal Link::refusal_in(const Value& reply, lock::Instant now) {
       pipeline_.awaits_first_reply()) {
     return Pipeline::Refusal::redirected;
   }
-  if (!is_momentary(reply)) return Pipeline::Refusal::none;
-  const lock::Instant again = now + timeouts_.request / kPausesInTime;
+  const bool unknown = is_unknown_script(reply);
+  if (!unknown && !is_momentary(reply)) return Pipeline::Refusal::none;
+  const lock::Instant again = unknown ? now : now + timeouts_.request / kPausesInTime;
   if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
   if (!pipeline_.has_refused()) redirection_.clear();  // of a request that was given up
   repeat_at_ = again;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "redis/requests/request.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lock/value.h"
@@ -11,16 +12,39 @@ namespace redlock::redis {
 namespace {
 
 using Words = std::vector<std::string>;
+using Views = std::vector<std::string_view>;
+
+// The process may end before it reads that the server does not know a script: those that release
+// something are shorter than this.
+constexpr std::size_t kLongScript = 4000;
 
 // The holder hash outlives the lock a little, so that the last holder can still be named.
 constexpr std::chrono::milliseconds kHolderExtra{10'000};
 
 std::string encode_script(std::string_view script, const Words& keys, const Words& arguments) {
   const std::string count = std::to_string(keys.size());
-  std::vector<std::string_view> words{"EVAL", script, count};
+  Views words{"EVAL", script, count};
   words.insert(words.end(), keys.begin(), keys.end());
   words.insert(words.end(), arguments.begin(), arguments.end());
   return encode_words(words);
+}
+
+/// The commands of `wire` as `change` leaves them. It may put a word's text into its second
+/// argument.
+template <class Change>
+std::string rewritten(std::string_view wire, Change change) {
+  std::string result;
+  while (!wire.empty()) {
+    Views words = take_command(wire);
+    std::string text;
+    change(words, text);
+    result += encode_words(words);
+  }
+  return result;
+}
+
+std::string sharded(std::string_view script) {
+  return std::string(scripts::sharded).append("\n").append(script);
 }
 
 /// A reader has scripts of its own, with one key more. The list of readers and the lock's key go
@@ -201,25 +225,42 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question) {
 
 Flight for_server(Flight flight, const Endpoint& endpoint) {
   if (endpoint.kind != Endpoint::Kind::cluster) return flight;
-  if (flight.wire.find("PUBLISH") == std::string::npos) return flight;
-  const auto sharded = [](std::string_view script) {
-    return std::string(scripts::sharded).append("\n").append(script);
-  };
-  std::string wire;
-  for (std::string_view rest = flight.wire; !rest.empty();) {
-    std::vector<std::string_view> words = take_command(rest);
-    std::string script;
-    if (words.size() == 3 && words[0] == "PUBLISH") {
+  flight.wire = rewritten(flight.wire, [](Views& words, std::string& script) {
+    if (words[0] == "PUBLISH") {
       script = sharded(scripts::publish);
       words = {"EVAL", script, "0", words[1], words[2]};
-    } else if (words.size() > 1 && words[0] == "EVAL" &&
-               words[1].find("'PUBLISH'") != std::string_view::npos) {
+    } else if (words[0] == "EVAL" && words[1].find("'PUBLISH'") != std::string_view::npos) {
       script = sharded(words[1]);
       words[1] = script;
     }
-    wire += encode_words(words);
-  }
-  flight.wire = std::move(wire);
+  });
+  return flight;
+}
+
+Flight by_hash(Flight flight) {
+  flight.wire = rewritten(flight.wire, [](Views& words, std::string&) {
+    if (words[0] != "EVAL" || words[1].size() < kLongScript) return;
+    std::string_view script = words[1];
+    const bool is_sharded = script.starts_with(scripts::sharded);
+    if (is_sharded) script.remove_prefix(scripts::sharded.size() + 1);
+    const auto known = std::ranges::find(scripts::hashed, script, &scripts::Hashed::text);
+    if (known == scripts::hashed.end()) return;
+    words[0] = "EVALSHA";
+    words[1] = is_sharded ? known->sharded_sha1 : known->sha1;
+  });
+  return flight;
+}
+
+Flight in_full(Flight flight) {
+  flight.wire = rewritten(flight.wire, [](Views& words, std::string& script) {
+    if (words[0] != "EVALSHA") return;
+    for (const scripts::Hashed& known : scripts::hashed) {
+      if (words[1] == known.sha1) script = known.text;
+      if (words[1] == known.sharded_sha1) script = sharded(known.text);
+    }
+    words[0] = "EVAL";
+    words[1] = script;
+  });
   return flight;
 }
 

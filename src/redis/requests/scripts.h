@@ -4,6 +4,7 @@
 // their comments and indentation. Each file begins with its keys, arguments and replies.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace redlock::redis::scripts {
@@ -13,5 +14,13 @@ extern const std::string_view
     hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions, publish,
     refusals, refuse, release, release_shared, remove, renew, renew_shared, repair, repair_shared,
     revoke, sharded, waiting;
+
+/// The names by which a server that has executed a script knows it (EVALSHA).
+struct Hashed {
+  std::string_view text;
+  std::string_view sha1;
+  std::string_view sharded_sha1;  ///< of the script with `sharded` before it: see for_server()
+};
+extern const std::span<const Hashed> hashed;
 
 }  // namespace redlock::redis::scripts

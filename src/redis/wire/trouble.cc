@@ -280,6 +280,12 @@ bool is_momentary(const Value& reply) {
          (reply.text.starts_with("TRYAGAIN") || reply.text.starts_with("CLUSTERDOWN"));
 }
 
+bool is_unknown_script(const Value& reply) {
+  return reply.type == Value::Type::error &&
+         (reply.text.starts_with("NOSCRIPT") ||
+          (reply.text.starts_with("NOPERM") && reply.text.find("'evalsha'") != reply.text.npos));
+}
+
 bool is_for_one_request(std::string_view redirection) {
   return redirection.starts_with("ASK ");
 }

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2153,SC2154
+#
+# Long scripts go by hash. A server that does not know one gets it as a whole.
+
+load ../lib/common
+load ../lib/acl
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+}
+teardown() { stop_all; }
+
+# costs BYTES CMD…: the server reads at most so many, the question included, and refuses nothing.
+costs() {
+  local bytes
+  cli A config resetstat >/dev/null
+  "${@:2}"
+  bytes=$(cli A info stats | tr -d '\r' | sed -n 's/^total_net_input_bytes://p')
+  ((bytes <= $1)) || fail "$bytes bytes: ${*:2}"
+  [[ $(failures_of A evalsha) == 0 ]] || fail "$(cli A info commandstats)"
+}
+refused() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
+
+@test "by hash: from the second run on, a server gets their hashes" {
+  "$REDLOCK" run L -- true
+  costs 5000 "$REDLOCK" run L -- true
+  local token
+  token=$("$REDLOCK" acquire L)
+  costs 2000 refused
+  run -0 "$REDLOCK" release L "$token"
+  run -0 "$REDLOCK" history L
+  [[ $(wc -l <<<"$output") == 4 ]] || fail "$output"
+}
+
+@test "by hash: a server that has forgotten the scripts wakes a waiter" {
+  background "$REDLOCK" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
+  wait_for "$SCRATCH/ready"
+  local job=$BACKGROUND_PID
+  background "$REDLOCK" run -vv L -- true
+  wait_for_line "$BACKGROUND_ERR" waiting
+  cli A script flush >/dev/null
+  : >"$SCRATCH/go"
+  await "$job"
+  assert_status 0
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_no_key A L
+}
+
+@test "by hash: the first run of each kind, and a waiter, on a server that knows none" {
+  local options
+  for options in '' -s '--slots 2' '--once 1h --min-hold 0.1'; do
+    cli A script flush >/dev/null
+    # shellcheck disable=SC2086
+    background "$REDLOCK" run $options L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
+    wait_for "$SCRATCH/ready"
+    run -1 "$REDLOCK" run -n L -- true
+    : >"$SCRATCH/go"
+    run -0 "$REDLOCK" run -w "$BOUND" L -- true
+    await "$BACKGROUND_PID"
+    assert_status 0
+    assert_no_key A L
+    rm "$SCRATCH/ready" "$SCRATCH/go"
+  done
+}
+
+@test "by hash: a user without EVALSHA sends them as a whole" {
+  needs_users
+  acl_of_page
+  cli A acl setuser "${ACL[@]}" -evalsha
+  REDLOCK_SERVERS="unix://cron:password@$A_SOCKET" run --separate-stderr "$REDLOCK" run nightly-backup -- true
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_no_key A nightly-backup
+}

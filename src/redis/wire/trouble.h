@@ -57,7 +57,7 @@ bool is_redirection(const Value& reply);
 /// lock's slot is half moved (TRYAGAIN), or no node serves it (CLUSTERDOWN).
 bool is_momentary(const Value& reply);
 
-/// The reply to an EVALSHA that the server has not carried out: it has not executed the script since
+/// The reply to an EVALSHA that the server has not carried out: it has not run the script since
 /// it was started, or the user lacks permission for the command.
 bool is_unknown_script(const Value& reply);
 

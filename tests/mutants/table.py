@@ -494,7 +494,7 @@ MISTAKES = [
     M("redis/requests/request.cc", "op == lock::Op::acquire || op == lock::Op::renew || op == lock::Op::repair",
       "op == lock::Op::acquire || op == lock::Op::repair",
       "a renewal counts although no replica has it", ["unit"]),
-    M("redis/connection/pipeline.cc", "return !takes_away(requests_.front().ask.op) &&", "return !takes_away(requests_.front().ask.op) && !MUTATED &&",
+    M("redis/connection/pipeline.cc", "!takes_away(pending.ask.op) &&\n      std::any_of", "!takes_away(pending.ask.op) && !MUTATED &&\n      std::any_of",
       "a repair is repeated behind its release, and leaves the lock behind", ["unit"]),
     M("redis/connection/link.cc", "if (!unknown && !is_momentary(reply)) return", "if (!unknown) return",
       "TRYAGAIN ends a request at once", ["servers/cluster_failover: a renewal and a leave that begin"]),

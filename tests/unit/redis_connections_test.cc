@@ -337,22 +337,6 @@ TEST_CASE("a server that does not know a script gets it in full, and all later o
   }
 }
 
-TEST_CASE("a best-effort script that the server does not know is sent once more, alone") {
-  PlayedServer server;
-  Holder holder(server);
-  holder.servers.ask(ask(lock::Op::leave), kStart);
-  const std::string wire = server.read();
-  CHECK(contains(wire, "'released'"));  // a release depends on nothing that a server remembers
-  CHECK(contains(wire, "EVALSHA"));
-  server.write(":0\r\n-NOSCRIPT No matching script. Please use EVAL.\r\n");
-  CHECK(holder.servers.turn(kStart).size() == 1);
-  const std::string again = server.read();
-  CHECK(again.starts_with("*6\r\n$4\r\nEVAL\r\n"));
-  CHECK(contains(again, "'cools "));
-  server.write(array_of({"handed"}));
-  CHECK(holder.servers.turn(kStart).empty());
-}
-
 TEST_CASE("an acquire whose script is unknown is not sent again once it is released") {
   PlayedServer server;
   Holder holder(server);

@@ -242,7 +242,7 @@ void Link::take_reply(Value reply, lock::Instant now) {
       if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
     }
     locator_.confirm();
-    if (is_unknown_script(reply)) repeat_script(now);
+    sends_in_full_ = sends_in_full_ || is_unknown_script(reply);
   }
   if (!pipeline_.take_reply(reply, refusal)) {
     // A server that is full or protected sends an error unasked, and hangs up.
@@ -252,13 +252,6 @@ void Link::take_reply(Value reply, lock::Instant now) {
     pipeline_.rewrite_refused(in_full);  // wherever they go now, that may be their only chance
     follow(now);
   }
-}
-
-/// The server does not know a script. It gets the next ones in full: there may be no time to repeat
-/// the last ones of a run. The request itself is put aside; a best-effort command goes again.
-void Link::repeat_script(lock::Instant now) {
-  sends_in_full_ = true;
-  if (auto command = pipeline_.best_effort_command()) note(in_full(std::move(*command)), now);
 }
 
 /// A request that the node refuses for the moment is put aside if there is time to repeat it.

@@ -103,7 +103,6 @@ class Link {
   void approach(lock::Instant now);
   void follow(lock::Instant now);
   Pipeline::Refusal refusal_in(const Value& reply, lock::Instant now);
-  void repeat_script(lock::Instant now);
   void move(lock::Instant now);
   void run_errand(lock::Instant now);
   std::vector<Arrival> turn_errand(lock::Instant now);
@@ -142,7 +141,7 @@ class Link {
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
   bool lost_ = false;         ///< see take_lost()
-  bool sends_in_full_ = false;  ///< scripts, not their hashes
+  bool sends_in_full_ = false;  ///< the server has not known a script
   std::string redirection_;  ///< the latest one that answered a request, or empty
   lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment
   /// To the node of a Cluster to which the slot of the key moves, for requests refused with ASK.

@@ -134,30 +134,18 @@ void Pipeline::set_deadlines(lock::Instant deadline) {
   for (Pending& pending : requests_) pending.deadline = deadline;
 }
 
-/// A later request takes the effect of the first one back.
-bool Pipeline::is_taken_back() const {
-  return !takes_away(requests_.front().ask.op) &&
-         std::any_of(std::next(requests_.begin()), requests_.end(), [](const Pending& other) {
-           return takes_away(other.ask.op) || other.ask.op == lock::Op::unmark;
-         });
-}
-
 bool Pipeline::may_repeat(lock::Instant when) const {
   if (requests_.empty()) return false;
   const Pending& pending = requests_.front();
+  const bool taken_back =
+      !takes_away(pending.ask.op) &&
+      std::any_of(std::next(requests_.begin()), requests_.end(), [](const Pending& other) {
+        return takes_away(other.ask.op) || other.ask.op == lock::Op::unmark;
+      });
   // Other commands of a subscription may have been carried out, and their replies are on the way.
   const bool endless = pending.flight.replies == Flight::kEndless;
   return pending.answered == pending.flight.answer_at && pending.attempts < kMostAttempts &&
-         when < pending.deadline && !is_taken_back() && !is_note(pending) && !endless;
-}
-
-std::optional<Flight> Pipeline::best_effort_command() const {
-  if (requests_.empty() || is_taken_back()) return std::nullopt;
-  const Pending& pending = requests_.front();
-  if (pending.answered <= pending.flight.answer_at) return std::nullopt;
-  std::string_view rest = pending.flight.wire;
-  for (unsigned reply = 0; reply < pending.answered; ++reply) take_command(rest);
-  return Flight{encode_words(take_command(rest))};
+         when < pending.deadline && !taken_back && !is_note(pending) && !endless;
 }
 
 /// Whether the server can have read enough of the first request to send the next reply: it answers

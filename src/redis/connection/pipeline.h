@@ -114,10 +114,6 @@ class Pipeline {
   /// The requests that were refused, for the caller to send elsewhere.
   std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }
 
-  /// The command that the next reply answers, if it comes after the request's own, and no later
-  /// request takes it back.
-  [[nodiscard]] std::optional<Flight> best_effort_command() const;
-
   [[nodiscard]] bool awaits_first_reply() const {
     return !requests_.empty() && requests_.front().answered == 0;
   }
@@ -168,7 +164,6 @@ class Pipeline {
  private:
   [[nodiscard]] std::size_t next() const;
   [[nodiscard]] bool must_wait(const Pending& pending) const;
-  [[nodiscard]] bool is_taken_back() const;
   [[nodiscard]] bool is_released_later(const Pending& request) const;
   std::deque<Pending>::iterator first_waiting();
   [[nodiscard]] bool expects_reply() const;

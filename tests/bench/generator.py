@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Servers and the requests of redlock, without redlock: for tests/bench/protocol.py."""
 import contextlib
+import hashlib
 import os
 import re
 import socket
@@ -56,7 +57,14 @@ class Requests:
         self.scripts = scripts
         # How every acquire begins; nine words follow.
         keys = [LOCK, LINE + "holder", LINE + "fence", LINE + "dead"]
-        self.acquire_head = b"*16\r\n" + bulk("EVAL", scripts["acquire"], len(keys), *keys)
+        self.acquire_head = b"*16\r\n" + bulk(*self.by_hash("acquire"), len(keys), *keys)
+
+    def by_hash(self, name):
+        return "EVALSHA", hashlib.sha1(self.scripts[name].encode()).hexdigest()
+
+    def load(self, server):
+        for name in ("acquire", "hand_on"):
+            server.admin.ask("SCRIPT", "LOAD", self.scripts[name])
 
     @staticmethod
     def who(number):
@@ -73,7 +81,7 @@ class Requests:
         return encode("EVAL", self.scripts["join_queue"], 1, LOCK, LINE, waiter, who, ticket)
 
     def hand_on(self, waiter=""):
-        return encode("EVAL", self.scripts["hand_on"], 1, LOCK, LINE, waiter)
+        return encode(*self.by_hash("hand_on"), 1, LOCK, LINE, waiter)
 
     def release(self, token, who):
         """Three replies."""
@@ -147,7 +155,7 @@ class Server:
     def slow(self):
         """How long each script took that took more than 100 µs, in µs; by the clock, not by its work."""
         entries = self.admin.ask("SLOWLOG", "GET", -1)
-        return sorted(entry[2] for entry in entries if entry[3][0] == "EVAL")
+        return sorted(entry[2] for entry in entries if entry[3][0] in ("EVAL", "EVALSHA"))
 
 
 @contextlib.contextmanager

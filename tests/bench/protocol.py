@@ -316,6 +316,8 @@ def main():
     scripts, sockets, pids = sys.argv[1:4]
     requests = Requests(read_scripts(scripts))
     servers = [Server(path, pid) for path, pid in zip(sockets.split(), map(int, pids.split()))]
+    for server in servers:
+        requests.load(server)
     with undisturbed(servers):
         herd(requests, servers)
         arrivals(requests, servers[0])

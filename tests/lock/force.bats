@@ -493,6 +493,25 @@ SCENARIO
   assert_contains "$stderr" 'lock "L" is free of its old holder, and held'
 }
 
+@test "force: --wait: a server that does not answer is not known to be free" {
+  everywhere set L $TOKEN px 600000
+  background "$REDLOCK" release --force --yes --wait --server-timeout 200ms L
+  wait_for_line "$BACKGROUND_ERR" 'is revoked'
+  pause_server B
+  pause_server C
+  cli A del L >/dev/null
+  local looks
+  looks=$(evals A)
+  wait_until "$BOUND" eval "((\$(evals A) > $looks + 3))"
+  ours "$BACKGROUND_PID" || fail "it has ended: $(<"$BACKGROUND_ERR")"
+  resume_server B
+  resume_server C
+  cli B del L >/dev/null
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_contains "$stderr" 'lock "L" is free'
+}
+
 @test "force: a lock that changes hands while it asks is left alone" {
   everywhere set L $TOKEN px 600000
   export OTHER B_SOCKET C_SOCKET

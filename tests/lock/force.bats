@@ -454,6 +454,8 @@ SCENARIO
   REDLOCK_SERVERS="$A_URI $B_URI $LOSING_URI" force --yes L
   assert_status 0
   [[ $(cli C get L) == "revoked:$TOKEN "* ]] || fail "$(cli C get L)"
+  # As everywhere, redlock has awaited the answer, and the log has the revocation.
+  [[ $(cli C xlen 'redlock:{L}:log') == 1 ]] || fail 'no line in the log'
 }
 
 @test "force --now: nothing of the holder stays in its hash" {

@@ -139,6 +139,21 @@ TEST_CASE("diagnosis: a version that is too old, and a server that cannot save")
   }
 }
 
+TEST_CASE("diagnosis: memory, from what share of maxmemory on") {
+  const std::pair<const char*, Level> cases[] = {{"0", Level::ok},
+                                                 {"89999", Level::ok},
+                                                 {"90000", Level::warning},
+                                                 {"99999", Level::warning},
+                                                 {"100000", Level::outage}};
+  for (const auto& [used, level] : cases) {
+    CAPTURE(used);
+    Inspection inspection = healthy();
+    inspection.info["maxmemory"] = "100000";
+    inspection.info["used_memory"] = used;
+    CHECK(diagnosed(inspection) == level);
+  }
+}
+
 TEST_CASE("diagnosis: Valkey counts by its own name") {
   Inspection inspection = healthy();
   inspection.info["valkey_version"] = "8.0.1";

@@ -85,6 +85,7 @@ need_for_all() {
   need dpkg-dev has_command dpkg-source # packaging/build-musl
   need perl has_command perl
   need python3-pip python3 -m pip --version
+  need python3-venv python3 -c 'import ensurepip' # tests/mutants/mutants --draw
 }
 
 install_missing() {

@@ -454,6 +454,8 @@ SCENARIO
   REDLOCK_SERVERS="$A_URI $B_URI $LOSING_URI" force --yes L
   assert_status 0
   [[ $(cli C get L) == "revoked:$TOKEN "* ]] || fail "$(cli C get L)"
+  # As everywhere, redlock has awaited the answer, and the log has the revocation.
+  [[ $(cli C xlen 'redlock:{L}:log') == 1 ]] || fail 'no line in the log'
 }
 
 @test "force --now: nothing of the holder stays in its hash" {
@@ -491,6 +493,25 @@ SCENARIO
   await "$BACKGROUND_PID"
   assert_status 0
   assert_contains "$stderr" 'lock "L" is free of its old holder, and held'
+}
+
+@test "force: --wait: a server that does not answer is not known to be free" {
+  everywhere set L $TOKEN px 600000
+  background "$REDLOCK" release --force --yes --wait --server-timeout 200ms L
+  wait_for_line "$BACKGROUND_ERR" 'is revoked'
+  pause_server B
+  pause_server C
+  cli A del L >/dev/null
+  local looks
+  looks=$(evals A)
+  wait_until "$BOUND" eval "((\$(evals A) > $looks + 3))"
+  ours "$BACKGROUND_PID" || fail "it has ended: $(<"$BACKGROUND_ERR")"
+  resume_server B
+  resume_server C
+  cli B del L >/dev/null
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_contains "$stderr" 'lock "L" is free'
 }
 
 @test "force: a lock that changes hands while it asks is left alone" {

@@ -446,19 +446,27 @@ numbered() {
     fail "$(cli A hgetall "$FENCE") $(cli A hgetall "$HOLDER")"
 }
 
-@test "scripts: commit stores a larger number, and refuses the same one again, which another one may have" {
+@test "scripts: commit stores a larger number and no other; it compares numbers, not texts" {
   counted
-  commits 'not_committed 5' 5
-  numbered 5
+  local pair before number
+  for pair in '0 1' '5 5' '6 5' '9 10' '10 9' '99 1000' '1000 999' '1800000000000 9' '999 1800000000000'; do
+    read -r before number <<<"$pair"
+    cli A hset "$FENCE" value "$before" >/dev/null
+    if ((number <= before)); then
+      commits "not_committed $before" "$number"
+    else
+      commits committed "$number"
+      numbered "$number"
+    fi
+  done
   cli A pexpire "$HOLDER" 200000
-  commits committed 6
-  numbered 6
+  cli A hset "$FENCE" value 6 >/dev/null
+  commits committed 7
   assert_between 150000 "$(cli A pttl "$HOLDER")" 200000 # the hash keeps the end that it has
-  commits 'not_committed 6' 6
   # If it had expired, it comes back with an end.
   cli A del "$HOLDER"
-  commits committed 7
-  numbered 7
+  commits committed 8
+  numbered 8
   assert_between 60000 "$(cli A pttl "$HOLDER")" 70000
 }
 

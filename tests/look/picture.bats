@@ -55,6 +55,9 @@ print(eval(sys.argv[1]))' "$1" "$2"
   [[ -z $output$stderr ]] || fail "$output" "$stderr"
   [[ $(drawn '" ".join(sorted(kinds))' "$SCRATCH/p.svg") == \
     'run failed run failed run good run unknown skipped wait' ]] || fail "$(<"$SCRATCH/p.svg")"
+  # The axis has round times.
+  [[ $(drawn '{e.text[2:] for e in all("text") if e.text and len(e.text) == 5 and e.text[2] == ":"}' "$SCRATCH/p.svg") == \
+    "{':00'}" ]] || fail "$(<"$SCRATCH/p.svg")"
   # 24 hours: the run of 3000 minutes ago is not there.
   [[ $(drawn 'sum("held for 1h 0m, waited 10m 0s, cron@web1, ./backup" in s for s in said)' "$SCRATCH/p.svg") == 1 ]]
   [[ $(drawn 'sum(e.get("class") == "track" for e in all("rect"))' "$SCRATCH/p.svg") == 2 ]]

@@ -334,18 +334,19 @@ has_moved_to() {
   REDLOCK_SERVERS=$(sentinels_at "$D1_PORT" "$S2_PORT" "$S3_PORT") assert_free "$LOCK"
 }
 
-@test "sentinel: the newest configuration counts, though an old one is told first" {
+@test "sentinel: the newest configuration counts, whether an old one is told before it or after it" {
   quiet_sentinels
-  local ports
+  local old late_old new late_new
   fake_sentinel 127.0.0.1 "$D2_PORT" 4 # as it was before a fail-over
-  ports=("$HOSTILE_PORT")
-  REDLOCK_SERVERS=$(sentinels_at "${ports[@]}") try_run
+  old=$HOSTILE_PORT
+  REDLOCK_SERVERS=$(sentinels_at "$old") try_run
   says "primary 127.0.0.1:$D2_PORT: is a replica, though the Sentinels name it as the primary"
-  for _ in 1 2; do
-    fake_sentinel 127.0.0.1 "$D1_PORT" 5 0.2
-    ports+=("$HOSTILE_PORT")
-  done
-  REDLOCK_SERVERS=$(sentinels_at "${ports[@]}") assert_free "$LOCK"
+  fake_sentinel 127.0.0.1 "$D2_PORT" 4 0.2 && late_old=$HOSTILE_PORT
+  fake_sentinel 127.0.0.1 "$D1_PORT" 5 && new=$HOSTILE_PORT
+  fake_sentinel 127.0.0.1 "$D1_PORT" 5 0.2 && late_new=$HOSTILE_PORT
+  black_hole # never answers
+  REDLOCK_SERVERS=$(sentinels_at "$old" "$late_new" "$BLACK_HOLE_PORT") assert_free "$LOCK"
+  REDLOCK_SERVERS=$(sentinels_at "$new" "$late_old" "$BLACK_HOLE_PORT") assert_free "$LOCK"
 }
 
 @test "sentinel: a replica that is named as the primary is used once it is one" {

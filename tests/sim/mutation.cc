@@ -132,11 +132,13 @@ bool fits(const Patch& patch) {
 }  // namespace
 
 void check_mistakes() {
+  std::string misfits;
   for (const Patch& each : kPatches) {
     if (fits(each)) continue;
-    throw std::runtime_error(std::string(each.mistake) + ": no script has \"" +
-                             std::string(each.before) + '"');
+    misfits += (misfits.empty() ? "" : "\n") + std::string(each.mistake) + ": no script has \"" +
+               std::string(each.before) + '"';
   }
+  if (!misfits.empty()) throw std::runtime_error(misfits);
 }
 
 std::optional<Mistake> mistake_named(std::string_view name) {

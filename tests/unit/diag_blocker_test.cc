@@ -5,6 +5,9 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 using namespace redlock;
 using namespace std::chrono_literals;
@@ -66,6 +69,42 @@ TEST_CASE("a message says why the lock is held") {
   CHECK(diag::work_of(who).empty());
   who.message = std::string(5000, 'x');
   CHECK(diag::name_blocker(refused(kToken)).size() < 300);
+}
+
+TEST_CASE("each way to be held has its words") {
+  const auto since = std::chrono::floor<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch() - 2h - 1min);
+  const std::string who =
+      records::to_json({.host = "h", .user = "u", .pid = 7, .command = "b", .since = since});
+  const std::string slot = "p0204" + std::string(35, 'a');
+  const std::string writer = kToken;
+  struct Case {
+    std::string blocker;
+    std::string slots;
+    std::string words;
+  };
+  const std::vector<Case> cases = {
+      {writer, "", "held by NAME for TIME; unless renewed it expires in 20 s"},
+      {"cooling:" + writer, "", "cooling down after NAME, begun TIME ago; free in 20 s"},
+      {"shared:" + writer, "", "held shared by NAME for TIME; unless renewed it expires in 20 s"},
+      {slot, "a,,b,c", "slot 2 of 4 held by NAME for TIME; unless renewed it expires in 20 s"},
+      {slot, "a,b,c,d",
+       "held in all 4 slots, one of them by NAME for TIME; unless renewed it expires in 20 s"},
+      {"shared:" + slot, "",
+       "held with 4 slots by NAME for TIME; unless renewed it expires in 20 s"},
+      {"revoked:" + slot, "",
+       "revoked from NAME, whose job is being stopped; free at the latest in 20 s"},
+  };
+  for (const auto& [blocker, slots, words] : cases) {
+    std::string said = diag::describe(
+        lock::Refused{.blocker = blocker, .ttl_left = 20s, .holder = who, .slots = slots}, 3);
+    for (const auto& [part, name] : {std::pair("u@h (pid 7, b)", "NAME"), {"2h 1m", "TIME"}}) {
+      if (const auto at = said.find(part); at != said.npos) {
+        said.replace(at, std::string_view(part).size(), name);
+      }
+    }
+    CHECK(said == words);
+  }
 }
 
 TEST_CASE("a holder that has missed a renewal may be dead") {

@@ -129,9 +129,29 @@ TEST_CASE("diagnosis: a version that is too old, and a server that cannot save")
   Inspection inspection = healthy();
   inspection.info["redis_version"] = "4.0.1";
   CHECK(diagnosed(inspection) == Level::misconfigured);
-  inspection = healthy();
-  inspection.info["aof_last_write_status"] = "err";
-  CHECK(diagnosed(inspection) == Level::warning);
+  for (const char* const status : {"aof_last_write_status", "rdb_last_bgsave_status"}) {
+    CAPTURE(status);
+    inspection = healthy();
+    inspection.info[status] = "err";
+    CHECK(diagnosed(inspection) == Level::warning);
+    inspection.info[status] = "ok";
+    CHECK(diagnosed(inspection) == diagnosed(healthy()));
+  }
+}
+
+TEST_CASE("diagnosis: memory, from what share of maxmemory on") {
+  const std::pair<const char*, Level> cases[] = {{"0", Level::ok},
+                                                 {"89999", Level::ok},
+                                                 {"90000", Level::warning},
+                                                 {"99999", Level::warning},
+                                                 {"100000", Level::outage}};
+  for (const auto& [used, level] : cases) {
+    CAPTURE(used);
+    Inspection inspection = healthy();
+    inspection.info["maxmemory"] = "100000";
+    inspection.info["used_memory"] = used;
+    CHECK(diagnosed(inspection) == level);
+  }
 }
 
 TEST_CASE("diagnosis: Valkey counts by its own name") {

@@ -56,15 +56,12 @@ class Requests:
     def __init__(self, scripts):
         self.scripts = scripts
         # How every acquire begins; nine words follow.
+        digest = hashlib.sha1(scripts["acquire"].encode()).hexdigest()
         keys = [LOCK, LINE + "holder", LINE + "fence", LINE + "dead"]
-        self.acquire_head = b"*16\r\n" + bulk(*self.by_hash("acquire"), len(keys), *keys)
-
-    def by_hash(self, name):
-        return "EVALSHA", hashlib.sha1(self.scripts[name].encode()).hexdigest()
+        self.acquire_head = b"*16\r\n" + bulk("EVALSHA", digest, len(keys), *keys)
 
     def load(self, server):
-        for name in ("acquire", "hand_on"):
-            server.admin.ask("SCRIPT", "LOAD", self.scripts[name])
+        server.admin.ask("SCRIPT", "LOAD", self.scripts["acquire"])
 
     @staticmethod
     def who(number):
@@ -81,7 +78,7 @@ class Requests:
         return encode("EVAL", self.scripts["join_queue"], 1, LOCK, LINE, waiter, who, ticket)
 
     def hand_on(self, waiter=""):
-        return encode(*self.by_hash("hand_on"), 1, LOCK, LINE, waiter)
+        return encode("EVAL", self.scripts["hand_on"], 1, LOCK, LINE, waiter)
 
     def release(self, token, who):
         """Three replies."""

@@ -26,7 +26,7 @@ refused() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
 
 @test "by hash: from the second run on, a server gets their hashes" {
   "$REDLOCK" run L -- true
-  costs 5000 "$REDLOCK" run L -- true
+  costs 9500 "$REDLOCK" run L -- true
   local token
   token=$("$REDLOCK" acquire L)
   costs 2000 refused

@@ -14,9 +14,9 @@ namespace {
 using Words = std::vector<std::string>;
 using Views = std::vector<std::string_view>;
 
-// The process may end before it reads that the server does not know a script: those that release
-// something are shorter than this.
-constexpr std::size_t kLongScript = 4000;
+// The process may end before it reads that the server does not know a script. All but those that
+// acquire a lock are shorter than this: those go as a whole.
+constexpr std::size_t kLongScript = 5000;
 
 // The holder hash outlives the lock a little, so that the last holder can still be named.
 constexpr std::chrono::milliseconds kHolderExtra{10'000};

@@ -73,8 +73,8 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question);
 /// have the lock's slot (https://redis.io/docs/latest/develop/pubsub/, "Sharded Pub/Sub").
 Flight for_server(Flight flight, const Endpoint& endpoint);
 
-/// The flight with the SHA-1 sum of each long script in place of the script (EVALSHA): that of an
-/// acquire, and hand_on.
+/// The flight with the SHA-1 sum of each long script in place of the script (EVALSHA): those
+/// that acquire a lock.
 Flight by_hash(Flight flight);
 
 /// Undoes by_hash(), for a server that does not know a script (is_unknown_script()).

@@ -23,6 +23,7 @@ class Contender:
         self.process = None
         self.in_trouble = False  # one fault at a time
         self.fate = None  # what ended it, if not redlock itself
+        self.maimed = None  # the run whose worker was killed
         self.runs = 0
         self.run = ""  # the name of the present one
         self.stderr = open(self.words(), "ab")
@@ -111,7 +112,9 @@ class Contender:
         if kind == "any":
             kind = self.rng.choice(("group", "top", "worker"))
         redlock = self.redlock()
-        if kind == "group" or len(redlock) < 2:  # a second failure must not follow upon the first
+        # A second failure must not follow upon the first. (If the worker is dead, the redlock of a further lock may
+        # stand in its place.)
+        if kind == "group" or len(redlock) < 2 or self.maimed == self.run:
             return "group", []
         return kind, {"top": redlock[:1], "worker": redlock[1:], "both": redlock}[kind]
 
@@ -173,6 +176,7 @@ class Contender:
             top, below = await self.freeze()
             victims = [top, *below]
         elif kind == "worker":
+            self.maimed = self.run
             self.world.log("maimed", self.number, self.lock, self.run)
         else:
             self.fate = "orphaned"

@@ -73,7 +73,7 @@ Line line_of(const Observed& lock) {
     if (const auto length = longest_held(lock)) line[kSince].text = diag::for_people(*length);
   } else if (lock.holder) {
     line[kHolder].text = diag::person(*lock.holder);
-    if (lock.slots > 0) line[kHolder].text += ", " + slots_taken(lock);
+    if (lock.slots > 0) line[kHolder].text += fmt::format(" (1 of {})", lock.slots);
     if (!lock.holder->maintenance) line[kPid].text = std::to_string(lock.holder->pid);
     if (const auto length = diag::ago(lock.holder->since))
       line[kSince].text = diag::for_people(*length);

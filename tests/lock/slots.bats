@@ -300,7 +300,7 @@ crowd_in() {
   "$REDLOCK" release L "$first"
   run --separate-stderr "$REDLOCK" status L
   has '1 of 2 slots taken'
-  assert_contains "$("$REDLOCK" list)" "$(id -un)@$(uname -n), 1 of 2 slots taken"
+  assert_contains "$("$REDLOCK" list)" "$(id -un)@$(uname -n) (1 of 2)"
   run "$REDLOCK" release L "$first"
   assert_status 80
   run --separate-stderr "$REDLOCK" release --force --now -y L

@@ -70,9 +70,14 @@ age() {
   age C 7
   run "$REDLOCK" run -n --ttl 3s L -- true
   assert_status 0
-  restart_server A
-  restart_server B
-  run --separate-stderr "$REDLOCK" run --ttl 3s -w 1 L -- true
+  local began
+  for _ in {1..5}; do # on a loaded machine the grace may be over before redlock has asked
+    began=$(now_ms)
+    restart_server A
+    restart_server B
+    run --separate-stderr "$REDLOCK" run --ttl 3s -w 1 L -- true
+    (($(now_ms) - began >= 3000)) || break
+  done
   assert_status 69
   assert_one_line "$stderr"
   assert_contains "$stderr" 'trusted in'

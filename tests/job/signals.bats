@@ -169,18 +169,25 @@ for what, receiver, stages, these, sent in (
     for log in receiver.logs:
         log.wait("ready")
     redlock = redlock_of(receiver, stages)
-    times = 0
+    counts = lambda: [[log.count(str(int(number))) for number in sent] for log in receiver.logs]
+    rounds = 0
     for way, send in these.items():
-        times += 1
-        for number in sent:
-            send(redlock, number)
-            receiver.wait(number, times)
-        os.kill(redlock.pid, signal.SIGRTMAX)  # later than what might come twice
-        for log in receiver.logs:
-            log.wait(str(int(signal.SIGRTMAX)), times)
-            for number in sent:
-                count = log.count(str(int(number)))
-                assert count == times, f"{what}, {number!r} {way}: {count} times, expected {times}; {log}"
+        # On a loaded machine the sender may need more than the 50 ms in which signals count as one, or a process may be
+        # preempted between taking a signal and noting it: once in a while one comes twice, but not again and again.
+        for _ in range(3):
+            rounds += 1
+            before = counts()
+            for number, earlier in zip(sent, before[0]):
+                send(redlock, number)
+                receiver.wait(number, earlier + 1)
+            os.kill(redlock.pid, signal.SIGRTMAX)  # later than what might come twice
+            for log in receiver.logs:
+                log.wait(str(int(signal.SIGRTMAX)), rounds)
+            came = [[now - earlier for now, earlier in zip(*pair)] for pair in zip(counts(), before)]
+            once = came == [[1] * len(sent)] * len(receiver.logs)
+            if once:
+                break
+        assert once, f"{what}, {sent} {way}: came {came} times; {receiver.logs}"
     for log in receiver.logs[1:]:
         log.process().kill("SEGV")
     receiver.end()

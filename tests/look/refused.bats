@@ -20,7 +20,7 @@ held() {
 # knows SERVER COUNT: it remembers that many refusals on this host.
 knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
 
-@test "refused: how often, when last and who held it, in history --refused, status and JSON" {
+@test "refused: the number of runs, the last one and its holder, in history --refused, status and JSON" {
   local me before
   me=$(id -un)@$(uname -n)
   run --separate-stderr "$REDLOCK" history --refused L

@@ -67,7 +67,7 @@ refused() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
   done
 }
 
-@test "by hash: a user without EVALSHA sends them as a whole" {
+@test "by hash: a user without EVALSHA gets the lock all the same" {
   needs_users
   acl_of_page
   cli A acl setuser "${ACL[@]}" -evalsha

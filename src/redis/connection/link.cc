@@ -36,8 +36,7 @@ void Link::guard(Work work) {
 }
 
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  if (!sends_in_full_) flight = by_hash(std::move(flight));
-  Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
+  Pipeline::Pending& added = pipeline_.add(ask, by_hash(std::move(flight)), now);
   guard([&] {
     if (state_ == State::idle) {
       locator_.start(now, now + timeouts_.connect);
@@ -242,14 +241,13 @@ void Link::take_reply(Value reply, lock::Instant now) {
       if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
     }
     locator_.confirm();
-    sends_in_full_ = sends_in_full_ || is_unknown_script(reply);
   }
   if (!pipeline_.take_reply(reply, refusal)) {
     // A server that is full or protected sends an error unasked, and hangs up.
     const bool error = reply.type == Value::Type::error;
     disconnect(error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
   } else if (pipeline_.has_refused()) {
-    pipeline_.rewrite_refused(in_full);  // wherever they go now, that may be their only chance
+    pipeline_.put_refused_in_full();
     follow(now);
   }
 }

@@ -29,8 +29,7 @@ namespace redlock::redis {
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
 /// socket, and never sends a request twice, unless the node of a Cluster has answered that it has
 /// not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), or the server that it does not know the
-/// script (NOSCRIPT). Passive: it never blocks; the caller
-/// polls interests() and calls turn().
+/// script (NOSCRIPT). Passive: it never blocks; the caller polls interests() and calls turn().
 ///
 ///   idle → locating → dialing → securing → authenticating → ready
 ///
@@ -141,7 +140,6 @@ class Link {
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
   bool lost_ = false;         ///< see take_lost()
-  bool sends_in_full_ = false;  ///< the server has not known a script
   std::string redirection_;  ///< the latest one that answered a request, or empty
   lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment
   /// To the node of a Cluster to which the slot of the key moves, for requests refused with ASK.

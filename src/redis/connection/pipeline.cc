@@ -230,8 +230,8 @@ void Pipeline::restore_refused() {
   repeat_refused();
 }
 
-void Pipeline::rewrite_refused(Flight (*change)(Flight)) {
-  for (Pending& pending : refused_) pending.flight = change(std::move(pending.flight));
+void Pipeline::put_refused_in_full() {
+  for (Pending& pending : refused_) pending.flight = in_full(std::move(pending.flight));
 }
 
 void Pipeline::repeat_refused() {

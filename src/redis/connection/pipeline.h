@@ -108,8 +108,8 @@ class Pipeline {
   /// The same if the connection goes on: they come after the requests that were sent over it.
   void repeat_refused();
 
-  /// Changes the flights of the refused requests.
-  void rewrite_refused(Flight (*change)(Flight));
+  /// The refused requests bring their scripts: another node, too, may not know them.
+  void put_refused_in_full();
 
   /// The requests that were refused, for the caller to send elsewhere.
   std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }

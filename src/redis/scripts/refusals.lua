@@ -4,7 +4,7 @@
 --
 -- KEYS[1]  the fence hash
 --
--- {'refusals', {host, how often, how many ms ago, who gave up and who held the lock as JSON}, …}: the latest first
+-- {'refusals', {host, number of its runs, ms since the last one, JSON as in refuse.lua}, …}: the latest first
 --include field
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)

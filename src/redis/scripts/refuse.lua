@@ -5,9 +5,10 @@
 --
 -- KEYS[1]  the fence hash
 -- ARGV[1]  the host, without blanks
--- ARGV[2]  who gave up, and who held the lock, as JSON
+-- ARGV[2]  JSON: the run that gave up, and the holder of the lock
 --
--- The field `refused` lists up to 32 hosts, the latest first; `refused:HOST` has how often, when last, and ARGV[2].
+-- The field `refused` lists up to 32 hosts, the latest first; `refused:HOST` has the number of its runs that
+-- gave up, the time of the last one, and ARGV[2].
 --include field
 if field(KEYS[1], 'value', 16) == '' then return 0 end
 local time = redis.pcall('TIME')

@@ -31,27 +31,41 @@ Result together(World& world, Time distance) {
   return result;
 }
 
-/// Twelve readers come again and again, so that there is always one; and now and then a writer.
-Result storm_of_readers(World& world) {
-  ProcessPlan reader;
-  reader.mode.reads = true;
-  reader.loops = true;
-  reader.job = milliseconds(150);
-  start_waiters(world, 12, milliseconds(10), milliseconds(13), reader);
+/// Who comes again and again, so that somebody of them always has the lock, while now and then
+/// comes a run that wants it alone.
+struct Storm {
+  Mode mode;
+  std::size_t comers;
+  milliseconds apart;  ///< between their first times
+  std::size_t writers;
+  milliseconds between;  ///< two writers
+  milliseconds limit;    ///< for a writer's wait
+};
+
+Result storm(World& world, const Storm& kind) {
+  ProcessPlan comer;
+  comer.mode = kind.mode;
+  comer.loops = true;
+  comer.job = milliseconds(150);
+  start_waiters(world, kind.comers, milliseconds(10), kind.apart, comer);
   ProcessPlan writer;
   writer.job = milliseconds(30);
-  start_waiters(world, 12, milliseconds(500), milliseconds(700), writer);
+  start_waiters(world, kind.writers, milliseconds(500), kind.between, writer);
   world.run_until(seconds(11));
   world.end_loops();
   world.run_until_all_served(seconds(30));
   const Numbers& numbers = world.numbers();
   Result result(numbers, {});
   result.note("a writer waited " + milliseconds_text(numbers.longest_wait) + " at most");
-  result.demand(numbers.longest_wait < milliseconds(500), "a writer waits too long for readers");
+  result.demand(numbers.longest_wait < kind.limit, "a writer waits too long");
   return result;
 }
 
-/// The same with many writers: readers do not starve either.
+Result storm_of_readers(World& world) {
+  return storm(world, {{.reads = true}, 12, milliseconds(13), 12, milliseconds(700), milliseconds(500)});
+}
+
+/// With many writers: readers do not starve either.
 Result readers_and_writers(World& world) {
   hold_first(world, seconds(1));
   ProcessPlan plan;
@@ -95,25 +109,9 @@ Result one_slot_left(World& world) {
   return result;
 }
 
-/// Two runs take slots again and again, so that one of them always has one, and one slot is always
-/// free; now and then comes a run that wants the lock alone.
+/// One slot is always free.
 Result storm_of_slots(World& world) {
-  ProcessPlan of_slot;
-  of_slot.mode = kOfThree;
-  of_slot.loops = true;
-  of_slot.job = milliseconds(150);
-  start_waiters(world, 2, milliseconds(10), milliseconds(75), of_slot);
-  ProcessPlan alone;
-  alone.job = milliseconds(30);
-  start_waiters(world, 8, milliseconds(500), milliseconds(1000), alone);
-  world.run_until(seconds(11));
-  world.end_loops();
-  world.run_until_all_served(seconds(30));
-  const Numbers& numbers = world.numbers();
-  Result result(numbers, {});
-  result.note("a writer waited " + milliseconds_text(numbers.longest_wait) + " at most");
-  result.demand(numbers.longest_wait < milliseconds(600), "a writer waits too long for slots");
-  return result;
+  return storm(world, {kOfThree, 2, milliseconds(75), 8, milliseconds(1000), milliseconds(600)});
 }
 
 /// An operator sets the clocks while slots are held: one forward, on which all holders seem to be

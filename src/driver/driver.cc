@@ -37,7 +37,11 @@ void Driver::run() {
   step(lock::Tick{}, now());
   while (!over()) turn();
   // Only now: a request after it, such as a release, might get lost (ServerSet::note_refusal).
-  if (refusal_) servers_.note_refusal(refusal_->host, refusal_->data, now());
+  try {
+    if (refusal_) servers_.note_refusal(refusal_->host, refusal_->data, now());
+  } catch (const std::bad_alloc&) {  // as for a line of the log
+    return;
+  }
 }
 
 void Driver::turn() {

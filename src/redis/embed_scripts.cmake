@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Writes OUTPUT, a C++ file that defines one string_view for each Lua script named in SCRIPTS
-# (paths, separated by commas), with parts/queue.lua in place of a line `--include queue`, and so on, and their
-# SHA-1 sums. Comment lines, and blanks that Lua does not need, are left out: a server that does not know the
-# script gets all of it.
+# (paths, separated by commas), with parts/queue.lua in place of a line `--include queue`, and so on; and the
+# SHA-1 sums of those that acquire a lock. Comment lines, and blanks that Lua does not need, are left out: they
+# would go over the wire.
 
 # Removes the blanks around operators, brackets and quotes, but not within quotes.
 function(squeeze variable)
@@ -40,11 +40,10 @@ foreach(path IN LISTS SCRIPTS)
   string(STRIP "${lua}" lua)
   squeeze(lua)
   string(APPEND text "constinit const std::string_view ${name} =\n    R\"lua(${lua})lua\";\n\n")
-  list(APPEND names ${name})
   set(lua_of_${name} "${lua}")
 endforeach()
-string(APPEND text "namespace {\nconstexpr Hashed kHashed[] = {\n")
-foreach(name IN LISTS names)
+string(APPEND text "namespace {\nconst Hashed kHashed[] = {\n")
+foreach(name IN ITEMS acquire acquire_shared acquire_slot)
   string(SHA1 plain "${lua_of_${name}}")
   string(SHA1 sharded "${lua_of_sharded}\n${lua_of_${name}}")
   string(APPEND text "    {${name}, \"${plain}\", \"${sharded}\"},\n")

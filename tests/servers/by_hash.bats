@@ -13,7 +13,7 @@ setup() {
 }
 teardown() { stop_all; }
 
-# costs BYTES CMD…: the server reads at most so many, the question included, and refuses nothing.
+# costs BYTES CMD…: the server reads at most BYTES, the question included, and refuses nothing.
 costs() {
   local bytes
   cli A config resetstat >/dev/null

@@ -109,6 +109,9 @@ takes() {
   assert_status 1
   round_trips_of A
   [[ $round_trips == 2 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+  refused() { "$REDLOCK" run -q -n "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT" L -- true || (($? == 1)); }
+  best_below $((3 * ROUND_TRIP)) refused
+  ((best < 3 * ROUND_TRIP)) || fail "$best ms"
 }
 
 # level_fences LOCK SERVER…: runs until the servers count alike. The first grant of a name begins at

@@ -36,7 +36,7 @@ void Link::guard(Work work) {
 }
 
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  Pipeline::Pending& added = pipeline_.add(ask, by_hash(std::move(flight)), now);
+  Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
   guard([&] {
     if (state_ == State::idle) {
       locator_.start(now, now + timeouts_.connect);
@@ -263,7 +263,7 @@ Pipeline::Refusal Link::refusal_in(const Value& reply, lock::Instant now) {
   const lock::Instant again = unknown ? now : now + timeouts_.request / kPausesInTime;
   if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
   if (!pipeline_.has_refused()) redirection_.clear();  // of a request that was given up
-  repeat_at_ = again;
+  repeat_at_ = pipeline_.has_refused() ? std::max(repeat_at_, again) : again;
   return Pipeline::Refusal::for_the_moment;
 }
 

@@ -29,7 +29,8 @@ bool takes(lock::Op op) {
   return op == lock::Op::acquire || op == lock::Op::repair;
 }
 
-/// The request is among the last ones of an attempt or a job: it never waits for answers.
+/// The request is among the last ones of an attempt or a job: it never waits for answers, but for
+/// leave_queue: see add().
 bool is_last(lock::Op op) {
   return takes_away(op) || op == lock::Op::mark || op == lock::Op::unmark;
 }

@@ -108,7 +108,7 @@ class Pipeline {
   /// The same if the connection goes on: they come after the requests that were sent over it.
   void repeat_refused();
 
-  /// The refused requests bring their scripts: another node, too, may not know them.
+  /// The refused requests bring their scripts: whoever gets them may not know these.
   void put_refused_in_full();
 
   /// The requests that were refused, for the caller to send elsewhere.

@@ -14,10 +14,6 @@ namespace {
 using Words = std::vector<std::string>;
 using Views = std::vector<std::string_view>;
 
-// The process may end before it reads that the server does not know a script. All but those that
-// acquire a lock are shorter than this: those go as a whole.
-constexpr std::size_t kLongScript = 5000;
-
 // The holder hash outlives the lock a little, so that the last holder can still be named.
 constexpr std::chrono::milliseconds kHolderExtra{10'000};
 
@@ -29,8 +25,8 @@ std::string encode_script(std::string_view script, const Words& keys, const Word
   return encode_words(words);
 }
 
-/// The commands of `wire` as `change` leaves them. It may put a word's text into its second
-/// argument.
+/// The commands of `wire` as `change` leaves them. It gets the words, and a string in which it may
+/// keep the text of a new word.
 template <class Change>
 std::string rewritten(std::string_view wire, Change change) {
   std::string result;
@@ -239,7 +235,7 @@ Flight for_server(Flight flight, const Endpoint& endpoint) {
 
 Flight by_hash(Flight flight) {
   flight.wire = rewritten(flight.wire, [](Views& words, std::string&) {
-    if (words[0] != "EVAL" || words[1].size() < kLongScript) return;
+    if (words[0] != "EVAL") return;
     std::string_view script = words[1];
     const bool is_sharded = script.starts_with(scripts::sharded);
     if (is_sharded) script.remove_prefix(scripts::sharded.size() + 1);

@@ -73,8 +73,7 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question);
 /// have the lock's slot (https://redis.io/docs/latest/develop/pubsub/, "Sharded Pub/Sub").
 Flight for_server(Flight flight, const Endpoint& endpoint);
 
-/// The flight with the SHA-1 sum of each long script in place of the script (EVALSHA): those
-/// that acquire a lock.
+/// The flight of an acquire with the SHA-1 sum of its script in place of the script (EVALSHA).
 Flight by_hash(Flight flight);
 
 /// Undoes by_hash(), for a server that does not know a script (is_unknown_script()).

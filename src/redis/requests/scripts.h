@@ -15,7 +15,8 @@ extern const std::string_view
     refusals, refuse, release, release_shared, remove, renew, renew_shared, repair, repair_shared,
     revoke, sharded, waiting;
 
-/// The names by which a server that has executed a script knows it (EVALSHA).
+/// The names by which a server that has executed a script knows it (EVALSHA): of those that acquire
+/// a lock. redlock may end before it could repeat a script that releases something or gives a turn.
 struct Hashed {
   std::string_view text;
   std::string_view sha1;

@@ -87,7 +87,8 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
       return;
     }
   }
-  link.ask(ask, for_server(encode(ask), endpoints_[ask.server]), now);
+  Flight flight = for_server(encode(ask), endpoints_[ask.server]);
+  link.ask(ask, ask.op == lock::Op::acquire ? by_hash(std::move(flight)) : std::move(flight), now);
 }
 
 Flight ServerSet::encode(const lock::Ask& ask) {

@@ -320,6 +320,7 @@ lock::Unreachable handshake_refused(const Value& reply, const Credentials& crede
 }
 
 lock::Unreachable unexpected_reply(const Value& reply) {
+  if (is_unknown_script(reply)) return never_sent("does not know redlock's script");
   if (reply.type == Value::Type::error) return error_reply(reply.text);
   return maybe("gave an answer that redlock's script does not give; is there a proxy in between?");
 }

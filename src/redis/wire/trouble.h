@@ -57,8 +57,8 @@ bool is_redirection(const Value& reply);
 /// lock's slot is half moved (TRYAGAIN), or no node serves it (CLUSTERDOWN).
 bool is_momentary(const Value& reply);
 
-/// The reply to an EVALSHA that the server has not carried out: it has not run the script since
-/// it was started, or the user lacks permission for the command.
+/// The reply to an EVALSHA that the server has not carried out: it does not know the script (any
+/// more), or the user lacks permission for the command.
 bool is_unknown_script(const Value& reply);
 
 /// The redirection is an ASK.

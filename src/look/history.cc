@@ -135,7 +135,9 @@ std::vector<std::string> nothing_found(const std::vector<HistoryView>& views,
   return {fmt::format("no {}run{} is logged{}{}", request.failed ? "failed " : "",
                       request.about_one() ? " of " + diag::lock_name(views.front().name) : "",
                       request.since ? " since " + config::format_moment(*request.since) : "",
-                      request.until ? " before " + config::format_moment(*request.until) : "")};
+                      request.until ? (request.since ? " and before " : " before ") +
+                                          config::format_moment(*request.until)
+                                    : "")};
 }
 
 /// The result of --at about one lock, in one line.
@@ -207,9 +209,11 @@ Exit show_refusals(const std::vector<Observed>& locks, const Query& query,
     return driver::print(to_json(views, request, query.troubles(), status), status);
   }
   const diag::Screen screen = driver::output_screen(request.settings);
-  const std::string table = as_table_of_refusals(views, screen);
+  const std::string table = as_table_of_refusals(views, request, screen);
   if (table.empty() && !blind && !request.settings.quiet) {
-    driver::complain({"no run that gave up is known"});
+    driver::complain(
+        {"no run is known to have given up" +
+         (request.since ? " since " + config::format_moment(*request.since) : std::string())});
   }
   return driver::print(table, status);
 }

@@ -111,7 +111,7 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
 
 /// A table that fits the screen, with a line for each host with runs that gave up.
 std::string as_table_of_refusals(const std::vector<HistoryView>& views,
-                                 const diag::Screen& screen);
+                                 const cli::History& request, const diag::Screen& screen);
 
 /// A Unix time in the local time zone.
 std::tm local_time(std::chrono::milliseconds unix_time);

@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, count_> kHeads = {
     "WHEN", "NAME", "HELD", "OUTCOME", "HOLDER", "PID", "WAITED", "FENCE", "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
+constexpr std::array<std::size_t, 5> kAllButHolder = {fence, pid, command, waited, held};
 
 /// The least widths with room for a time with its year, and for a longer outcome.
 constexpr std::size_t kFullTime = 60;
@@ -143,8 +144,9 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   if (plain) return lay_out(lines, widths, screen);
   // Who had the lock, and for how long, says more than the timeline.
   if (widths[holder] == 0) {
-    const Widths without = fit(lines, kLeftOut, width);
-    if (without[holder] > 0) return lay_out(lines, without, screen);
+    Widths without = fit(lines, kLeftOut, width);
+    if (without[holder] == 0 && widths[held] == 0) without = fit(lines, kAllButHolder, width);
+    if (without[holder] > 0 && sum(without) <= width) return lay_out(lines, without, screen);
   }
   if (widths[command] > 0) {
     // Command and timeline share the rest of the line.
@@ -154,7 +156,7 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
     cut_cells(lines, command, widths[command], screen.charset);
   }
   const std::size_t used = sum(widths) + kGap;
-  if (used + kLeastTimeline > width) return lay_out(lines, widths, screen);
+  if (used + least > width) return lay_out(lines, widths, screen);
   widths.push_back(std::clamp(width - std::min(width, used), least, kMostTimeline));
   const Timeline timeline = timeline_of(runs, request, now, widths.back(), screen.charset);
   lines.front().push_back({timeline.head(), diag::Tint::faint});
@@ -199,10 +201,10 @@ std::string Timeline::mark(milliseconds at, char character) const {
 }
 
 std::string as_table_of_refusals(const std::vector<HistoryView>& views,
-                                 const diag::Screen& screen) {
-  constexpr std::array<std::string_view, 6> kHeadings = {"LAST", "NAME",   "HOST",
-                                                         "TIMES", "HELD BY", "COMMAND"};
-  constexpr std::array<std::size_t, 3> kFirstOut = {5, 3, 4};
+                                 const cli::History& request, const diag::Screen& screen) {
+  enum : std::size_t { kLast, kName, kHost, kTimes, kHeldBy, kCommand, kColumns };
+  constexpr std::array<std::string_view, kColumns> kHeadings = {"LAST",  "NAME",    "HOST",
+                                                                "TIMES", "HELD BY", "COMMAND"};
   const milliseconds now = os::unix_now();
   std::vector<Line> lines(1, heading(kHeadings));
   for (const HistoryView& view : views) {
@@ -218,9 +220,20 @@ std::string as_table_of_refusals(const std::vector<HistoryView>& views,
     }
   }
   if (lines.size() == 1) return {};
+  if (request.about_one()) {
+    for (Line& line : lines) line[kName].text.clear();
+  }
   fit_charset(lines, screen);
-  cut_cells(lines, 1, screen.width / 3, screen.charset);
-  return lay_out(lines, fit(lines, kFirstOut, screen.width), screen);
+  cut_cells(lines, kName, screen.width / 4, screen.charset);
+  // Who had the lock is what the user wants to know: as much of it as there is room for.
+  Widths widths = fit(lines, std::array<std::size_t, 1>{kCommand}, screen.width);
+  if (widths[kCommand] == 0 && sum(widths) > screen.width) {
+    const std::size_t excess = sum(widths) - screen.width;
+    const std::size_t room = widths[kHeldBy] - std::min(widths[kHeldBy], excess);
+    cut_cells(lines, kHeldBy, std::max(room, kLeastCommand), screen.charset);
+    widths = fit(lines, std::array<std::size_t, 3>{kCommand, kTimes, kHeldBy}, screen.width);
+  }
+  return lay_out(lines, widths, screen);
 }
 
 }  // namespace redlock::look

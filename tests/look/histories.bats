@@ -82,8 +82,8 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
     (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
     has 'n… ' 'exit 3'
     refute_contains "${output%%$'\n'*}" …
-    ((width < 80)) || has 'exit 3 cron@web1'
-    ((width == 40 || width == 80)) || grep -q '[█▌▐]' <<<"$output" || fail "$output"
+    ((width < 60)) || has 'exit 3 cron@web1'
+    ((width < 120)) || grep -q '[█▌▐]' <<<"$output" || fail "$output"
   done
 }
 

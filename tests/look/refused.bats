@@ -25,7 +25,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   me=$(id -un)@$(uname -n)
   run --separate-stderr "$REDLOCK" history --refused L
   assert_status 0
-  [[ -z $output && $stderr == 'redlock: no run that gave up is known' ]] || fail "$output" "$stderr"
+  [[ -z $output && $stderr == 'redlock: no run is known to have given up' ]] || fail "$output" "$stderr"
   # Over a Unix socket, a server that has not answered the last request may drop what comes after it.
   local all=$REDLOCK_SERVERS
   export REDLOCK_SERVERS=$A_URI
@@ -68,15 +68,23 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   wait_until "$BOUND" knows A 1
   run "$REDLOCK" history --refused L
   has "$(id -un)@$(uname -n) (maintenance (new disk)) true"
+  # Who had the lock stays, as much of it as there is room for.
+  local width
+  for width in 80 60 40; do
+    output=$(on_terminal "$width" "$REDLOCK" history --refused L)
+    (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
+    [[ $(awk 'NR == 1 {print $1, $2, $NF}' <<<"$output") == 'LAST HOST BY' || $width == 80 ]] || fail "$output"
+    has 'HELD BY'
+  done
 }
 
 @test "refused: a run that got the lock, that reached too few servers, or that logs nothing leaves no trace" {
   run -0 "$REDLOCK" run L -- true
   held
   run -1 "$REDLOCK" run --log-entries 0 -n L -- true
-  run -69 "$REDLOCK" run -n --server-wait 0.2 -S redis://127.0.0.1:1 L -- true
-  local name
-  for name in A B C; do [[ $(cli "$name" hexists "$FENCE" refused) == 0 ]] || fail "$name: $(cli "$name" hgetall "$FENCE")"; done
+  run -69 "$REDLOCK" run -n --server-wait 0.2 -S "$A_URI" -S redis://127.0.0.1:1 -S redis://127.0.0.1:2 L -- true
+  REDLOCK_SERVERS=$A_URI run -1 "$REDLOCK" run -n L -- true # it counts, and no earlier one
+  wait_until "$BOUND" knows A 1
   for option in --at=02:30 --failed --last=1 --svg=- --html=- --until=1h; do
     run --separate-stderr "$REDLOCK" history --refused "$option" L
     assert_status 64

@@ -29,6 +29,7 @@ struct Obstacle {
   std::string verb{};     ///< "held by "
   std::string subject{};  ///< "root@db7"
   std::string command{};  ///< "./deploy.sh", or the holder's message, which says more
+  std::string doubt{};    ///< ", may be dead", which stays
   std::string length{};   ///< " for 3m 12s"
   bool is_run = false;    ///< a job has the lock, and will end by itself
 };
@@ -57,13 +58,13 @@ Obstacle somebody(const WaitFacts& facts) {
   } else if (holder && !blocker.maintenance) {
     obstacle.command = command_of(*holder);
   }
+  if (blocker.late) obstacle.doubt = ", may be dead";
   const bool ends = blocker.kind == Kind::cooling || blocker.maintenance || blocker.late;
   if (!blocker.job.empty()) {
     obstacle.length = blocker.job;
   } else if (ends && refusal.ttl_left) {
     const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
-    obstacle.length = blocker.late ? ", may be dead, free in " : ", free in ";
-    obstacle.length += in_seconds(std::max(left, seconds(0)));
+    obstacle.length = ", free in " + in_seconds(std::max(left, seconds(0)));
   } else if (blocker.kind != Kind::cooling && holder && holder->since > milliseconds(0) &&
              holder->since <= facts.unix_time) {
     obstacle.length = " for " + in_seconds(facts.unix_time - holder->since);
@@ -138,6 +139,7 @@ constexpr std::array kDetails = {
     Detail{false, true, kBrief, true, "", "", true},
     Detail{false, true, kNoUsual, true, kYouAre, kWaited, true},
     Detail{false, true, kNoUsual, true, "", kWaited, true},
+    Detail{true, false, kNoUsual, true, "", kWaited, true},
     Detail{false, false, kNoUsual, true, "", kWaited, true},
     Detail{false, false, kNoUsual, true, "", "", true},
     Detail{false, false, kNoUsual, false, "", "", true},
@@ -170,6 +172,7 @@ struct Composer {
     if (verb) text += obstacle.verb;
     text += obstacle.subject;
     if (detail.command && !command.empty()) text.append(" (").append(command).append(")");
+    text += obstacle.doubt;
     if (detail.length) text += obstacle.length;
     if (!knows_usual() || detail.usual == kNoUsual) return text;
     if (detail.usual == kBrief) return text + ", usually " + range_of(*facts.usual);

@@ -202,8 +202,11 @@ void Reporter::tell(const Contended& contended) {
                                         "want it at the same time",
                                         lock_, limit);
   const auto late = contended.refusal ? Blocker(*contended.refusal).late : std::nullopt;
-  line(Verbosity::normal, "{}{}, giving up (status {})", why, late ? "; " + describe(*late) : "",
-       news_.conflict_status);
+  const std::string but =
+      late ? fmt::format("; {}; free in {};", describe(*late),
+                         for_people(contended.refusal->ttl_left.value_or(milliseconds(0))))
+           : ",";
+  line(Verbosity::normal, "{}{} giving up (status {})", why, but, news_.conflict_status);
 }
 
 void Reporter::tell(const QuorumMissing& missing) {

@@ -164,10 +164,13 @@ class Canvas {
 std::string composed(const std::string& title, std::chrono::milliseconds every,
                      std::string_view ends, const Frame& frame, const Screen& screen) {
   const std::tm now = fmt::localtime(std::time(nullptr));
-  std::string all =
-      diag::cut(fmt::format("{}  {:%H:%M:%S}, every {}, {} ends", diag::for_screen(title, screen),
-                            now, config::format_duration(every), ends),
-                screen.width, screen.charset);
+  constexpr std::size_t kNarrow = 60;
+  const std::string pace =
+      screen.width < kNarrow ? "" : ", every " + config::format_duration(every);
+  const std::string rest = fmt::format("  {:%H:%M:%S}{}, {} ends", now, pace, ends);
+  std::string all = diag::cut(diag::for_screen(title, screen),
+                              screen.width - std::min(screen.width, rest.size()), screen.charset);
+  all = diag::cut(all + rest, screen.width, screen.charset);
   all = diag::paint(std::move(all), diag::Tint::faint, screen) + "\n" + frame.text;
   for (const std::string& complaint : frame.complaints) {
     for (const std::string& line : diag::wrap(diag::for_screen(complaint, screen), screen.width)) {

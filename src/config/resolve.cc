@@ -247,7 +247,10 @@ void warn_of_unknown_variables(Settings& settings) {
     if (!name.starts_with(kPrefix) || std::ranges::count(kExported, name) > 0) continue;
     const std::string_view rest = name.substr(kPrefix.size());
     if (std::ranges::count(settable, rest) > 0) continue;
-    if (rest.find("_PORT") != rest.npos || rest.find("_SERVICE_") != rest.npos) continue;
+    const bool by_kubernetes = name.find("_SERVICE_") != name.npos ||
+                               name.find("_PORT_") != name.npos ||
+                               whole.substr(name.size()).starts_with("=tcp://");
+    if (by_kubernetes) continue;
     const std::string near = nearest(rest, settable);
     settings.warnings.push_back(
         "unknown variable " + quote(name) +

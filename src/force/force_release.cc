@@ -107,7 +107,9 @@ class Forcing {
     const bool left_over = state == State::free && !look::left_overs(lock_).empty();
     if (state == State::free && !left_over) {
       refuse_pattern(request_.name, settings_);
-      say(" is free, there is nothing to release");
+      say(cli::is_pattern(request_.name)
+              ? " is free, there is nothing to release (release takes an exact name, no pattern)"
+              : " is free, there is nothing to release");
       return ExitStatus::ok;
     }
     if (asks || !settings_.quiet) {

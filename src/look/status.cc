@@ -224,7 +224,7 @@ std::string describe_refusals(const Observed& lock) {
                      records::shell_like({"redlock", "history", "--refused", lock.id.name}));
 }
 
-/// What one server shows. Standard error says why a server could not be asked.
+/// What one server shows. Standard error says why a server could not be asked, unless it is quiet.
 std::string describe_view(const Observed& lock, std::size_t server) {
   const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
   if (sighting == nullptr) return "could not be asked";

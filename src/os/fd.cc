@@ -117,7 +117,8 @@ void detach() {
     if (::dup2(null.get(), fd) < 0) fail("dup2");
   }
   const OpenDirectory ours(::opendir("/proc/self/fd"));
-  while (const dirent* const entry = ours ? ::readdir(ours.get()) : nullptr) {
+  if (!ours) fail("/proc/self/fd");
+  while (const dirent* const entry = ::readdir(ours.get())) {
     const auto fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));  // 0: . and ..
     // A descriptor that we inherited is not close-on-exec, and one that we opened is.
     const int flags = fd > STDERR_FILENO ? ::fcntl(fd, F_GETFD) : -1;

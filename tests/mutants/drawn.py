@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-Mistakes that nobody chose. universalmutator (PyPI) proposes changes of single lines of src. A change of C++ goes
-behind the switch of tests/mutants/mutants: the smallest expression around it becomes (chosen ? changed : as it
+Mistakes that nobody chose. universalmutator (PyPI) proposes changes of single lines of src. The switch of
+tests/mutants/mutants turns a change of C++ on: the smallest expression around it becomes (chosen ? changed : as it
 was), a statement that falls away, if (!chosen) { … }. What this cannot express is not proposed, and what the
 compiler refuses is not counted.
 """
@@ -60,9 +60,10 @@ class Drawn(NamedTuple):
 
 def install():
     python = VENV / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", TOOL], check=True)
+    if not (VENV / "bin" / "mutate").exists():
+        for command in ([sys.executable, "-m", "venv", VENV], [python, "-m", "pip", "install", "--quiet", TOOL]):
+            if subprocess.run(command).returncode != 0:
+                raise SystemExit(f"skipped: {TOOL} cannot be installed; it needs python3-venv, and PyPI")
     return python
 
 
@@ -371,7 +372,7 @@ def compiled(file, mistakes, source, tree):
 
 
 def drawn(count, seed, source, tree, pool):
-    """The first so many mistakes of a seed that can be built, by their numbers, and how many could not be built."""
+    """The first `count` mistakes of a seed that can be built, by their numbers, and how many could not be built."""
     order, made, refused, seen = in_random_order(seed), [], 0, []
     while len(made) < count:
         batch = list(itertools.islice(order, max(8, 2 * (count - len(made)))))

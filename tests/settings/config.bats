@@ -49,6 +49,7 @@ refused() {
 
 @test "an unknown variable REDLOCK_… is a warning, with the name that was meant" {
   export REDLOCK_SERVER_TIMOUT=1s REDLOCK_URL=s3cret REDLOCK_HELD='' REDLOCK_FENCE=1
+  export REDLOCK_SERVICE_HOST=10.0.0.1 REDLOCK_PORT=tcp://10.0.0.1:80 REDLOCK_PORT_80_TCP_ADDR=10.0.0.1
   export REDLOCK_REDIS_SERVICE_HOST=10.0.0.1 REDLOCK_REDIS_PORT_6379_TCP=tcp://10.0.0.1:6379 # by Kubernetes
   run --separate-stderr "$REDLOCK" config
   assert_status 0

@@ -58,18 +58,21 @@ bool run(const Scenario& scenario, const Options& options) {
 int main(int argc, char** argv) {
   Options options{.last = 2};
   if (!redlock::sim::read_options({argv, static_cast<std::size_t>(argc)}, options, {})) {
-    std::fputs("usage: redlock_queue_sim [-n SEEDS | --seed N] [--only NAME] [--mutation NAME]\n",
+    std::fputs("usage: redlock_queue_sim [-n SEEDS | --seed N | --seeds FROM..TO] [--only NAME] [--mutation NAME]\n",
                stderr);
     return 64;
   }
   bool well = true;
+  bool found = false;
   for (const auto scenarios :
        {order_scenarios(), fault_scenarios(), soak_scenarios(), herd_scenarios(), cost_scenarios(),
         shared_scenarios(), edge_scenarios()}) {
     for (const Scenario& each : scenarios) {
       if (each.name.find(options.only) == std::string_view::npos) continue;
+      found = true;
       well = run(each, options) && well;
     }
   }
-  return well ? 0 : 1;
+  if (!found) std::fprintf(stderr, "redlock_queue_sim: no situation is called %s\n", std::string(options.only).c_str());
+  return !found ? 64 : well ? 0 : 1;
 }

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Forty readers stand behind a writer, and each of them stays for long. From afar, one after the
+/// Forty readers wait after a writer, and each of them stays for long. From afar, one after the
 /// other would take more than a second. On several servers they agree on one number after the
 /// other: the last one asks for a number as often as there are readers.
 Result together(World& world, Time distance) {
@@ -27,12 +27,12 @@ Result together(World& world, Time distance) {
   world.run_until_all_served(seconds(60));
   Result result(world.numbers(), {.most_asked = world.hosts().size() == 1 ? 40U : 60U, .slow_per_cent = 100});
   result.note(std::to_string(entered - 1) + " readers after 600 ms");
-  result.demand(entered == 41, "readers that stand behind one another do not enter together");
+  result.demand(entered == 41, "readers that wait one after the other do not enter together");
   return result;
 }
 
-/// Who comes again and again, so that somebody of them always has the lock, while now and then
-/// comes a run that wants it alone.
+/// Runs that come again and again, so that one of them always has the lock, and now and then a run
+/// that wants it alone.
 struct Storm {
   Mode mode;
   std::size_t comers;

@@ -202,10 +202,11 @@ void Reporter::tell(const Contended& contended) {
                                         "want it at the same time",
                                         lock_, limit);
   const auto late = contended.refusal ? Blocker(*contended.refusal).late : std::nullopt;
-  const std::string but =
-      late ? fmt::format("; {}; free in {};", describe(*late),
-                         for_people(contended.refusal->ttl_left.value_or(milliseconds(0))))
-           : ",";
+  std::string but = ",";
+  if (late) {
+    but = fmt::format("; {}; free in {};", describe(*late),
+                      for_people(*contended.refusal->ttl_left));
+  }
   line(Verbosity::normal, "{}{} giving up (status {})", why, but, news_.conflict_status);
 }
 

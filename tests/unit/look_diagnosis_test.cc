@@ -145,12 +145,12 @@ TEST_CASE("diagnosis: memory, from what share of maxmemory on") {
                                                  {"90000", Level::warning},
                                                  {"99999", Level::warning},
                                                  {"100000", Level::outage}};
-  for (const auto& [used, level] : cases) {
-    CAPTURE(used);
+  for (const auto& each : cases) {
+    CAPTURE(each.first);
     Inspection inspection = healthy();
     inspection.info["maxmemory"] = "100000";
-    inspection.info["used_memory"] = used;
-    CHECK(diagnosed(inspection) == level);
+    inspection.info["used_memory"] = each.first;
+    CHECK(diagnosed(inspection) == each.second);
   }
 }
 

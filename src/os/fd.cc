@@ -110,15 +110,15 @@ void detach() {
   ::setsid();
   // If this fails, our present directory stays busy.
   if (::chdir("/") != 0) errno = 0;
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null) fail("/dev/null");
   for (const int fd : kStandard) {
     // A caller that reads our output to the end (`token=$(…)`) would wait for our death.
     if (::dup2(null.get(), fd) < 0) fail("dup2");
   }
+  null.reset();  // the directory may need its descriptor
   const OpenDirectory ours(::opendir("/proc/self/fd"));
-  if (!ours) fail("/proc/self/fd");
-  while (const dirent* const entry = ::readdir(ours.get())) {
+  while (const dirent* const entry = ours ? ::readdir(ours.get()) : nullptr) {
     const auto fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));  // 0: . and ..
     // A descriptor that we inherited is not close-on-exec, and one that we opened is.
     const int flags = fd > STDERR_FILENO ? ::fcntl(fd, F_GETFD) : -1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2153,SC2154
+# shellcheck shell=bash disable=SC2016,SC2153,SC2154
 #
 # Long scripts go by hash. A server that does not know one gets it as a whole.
 

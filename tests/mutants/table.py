@@ -498,6 +498,6 @@ MISTAKES = [
       "a repair is repeated behind its release, and leaves the lock behind", ["unit"]),
     M("redis/connection/link.cc", "if (!unknown && !is_momentary(reply)) return", "if (!unknown) return",
       "TRYAGAIN ends a request at once", ["servers/cluster_failover: a renewal and a leave that begin"]),
-    M("redis/connection/link.cc", "const bool unknown = is_unknown_script(reply);", "const bool unknown = false;",
+    M("redis/connection/link.cc", "is_unknown_script(reply)", "false",
       "a server that does not know a script gives no vote", ["unit"]),
 ]

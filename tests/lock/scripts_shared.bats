@@ -134,6 +134,25 @@ $(slot 1 3 b) $(slot 2 3 c)"
   answers 'not_committed 0' commit_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(slot 1 3 c)" 9000000000000
 }
 
+@test "scripts: remove keeps a lock for a reader that nobody has named, also where it is revoked late" {
+  local shared value
+  shared=shared:$(reader b)
+  for value in "$shared" "revoked:$shared"; do
+    cli A del "$DEAD"
+    take "$(reader b)"
+    take "$(reader c)"
+    told granted
+    cli A set L "$value" px 60000
+    answers "not_mine $value" remove 3 L "$DEAD" "$READERS" string "$shared" "$shared" '' "$(reader b)"
+    [[ $(cli A get L) == "$value" && $(cli A zcard "$READERS") == 3 ]] || fail "$(cli A zrange "$READERS" 0 -1)"
+    assert_no_key A "$DEAD"
+    # Its time is over.
+    cli A zadd "$READERS" 1 "$(reader c)"
+    answers released remove 3 L "$DEAD" "$READERS" string "$shared" "$shared" '' "$(reader b)"
+    assert_no_key A L
+  done
+}
+
 @test "scripts: a list of readers ends a little after its lock, and not before a lock without an end" {
   take "$(reader b)"
   assert_between 60001 "$(cli A pttl "$READERS")" 70000

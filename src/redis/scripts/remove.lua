@@ -10,10 +10,10 @@
 -- ARGV[2]  the first 1024 bytes of its value, if it is a string
 -- ARGV[3]  the token of a redlock lock, which may have been revoked or begun to cool since then, or ''
 -- ARGV[4]  the holder of a Redisson lock, which is a hash, or ''
--- ARGV[5]  the readers that the user saw, on any server
+-- ARGV[5]  the readers that the user saw, or that were named when the lock was revoked, on any server
 --
--- {'released'}, {'missing'}, {'not_mine', value}; an error, and nothing changes, if the lock has more readers than the
--- tombstone can name
+-- {'released'}, {'missing'}, {'not_mine', value}: it changed, or a reader has entered that ARGV[5] does not name, which
+-- still counts on this server; an error, and nothing changes, if the lock has more readers than the tombstone can name
 --include sizes
 --include read
 -- Also if the lock is gone already: its holder may be about to put it back.
@@ -36,6 +36,18 @@ local function bury(left)
   redis.pcall('SET', KEYS[2], dead, 'PX', string.format('%.0f', stays))
 end
 
+-- A reader that came when a quorum had revoked the lock and this server had not: nobody has told it to stop.
+local function has_others()
+  local named = {}
+  for reader in string.gmatch(ARGV[5], '%S+') do named[reader] = true end
+  local time = redis.call('TIME')
+  local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+  local readers = redis.pcall('ZRANGEBYSCORE', KEYS[3], string.format('%.0f', clock), '+inf')
+  for _, reader in ipairs(readers) do
+    if not named[reader] and string.sub(reader, 1, 7) ~= 'shared:' then return true end
+  end
+end
+
 -- A reader that the tombstone does not name could put the lock back beside the next holder.
 if ARGV[3] ~= '' and KEYS[3] and not is_small(KEYS[3], 1000) then
   return redis.error_reply('ERR too many readers for --now: the lock is free when their jobs have ended')
@@ -55,7 +67,7 @@ elseif same and kind == 'hash' and ARGV[4] ~= '' then
   local size = redis.pcall('HSTRLEN', KEYS[1], ARGV[4])
   same = type(size) ~= 'number' or size > 0
 end
-if not same then
+if not same or ARGV[3] ~= '' and KEYS[3] and has_others() then
   return {'not_mine', kind == 'string' and string.sub(value, 1, 1024) or 'type:' .. kind}
 end
 local left = redis.call('PTTL', KEYS[1])

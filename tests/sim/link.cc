@@ -92,6 +92,7 @@ void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
   if (now >= connect_deadline_) disconnect();
   if (state_ == State::ready && now >= pipeline_.deadline()) {
     pipeline_.expire(now, std::chrono::milliseconds(1));
+    flush(now);  // what had to wait for a request that is given up
   }
   report({}, arrivals);
 }

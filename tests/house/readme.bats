@@ -37,7 +37,7 @@ declare -gA IN_TEXT=(
   ['redlock list --prometheus']=0
 )
 declare -gA NOT_RUN_IN_TEXT=(
-  ['packaging/build-tarball']='tests/house/tarball'
+  ['packaging/build-tarball']='packaging/release'
   ['packaging/examples']='a folder'
 )
 

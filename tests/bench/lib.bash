@@ -7,6 +7,7 @@
 bench=tests/bench/${0##*/}
 REDLOCK=$(realpath "${REDLOCK:-build/release/redlock}")
 python=/usr/bin/python3 # Debian's, which has python3-redis
+export PYTHONPATH=$PWD/tests/bench PYTHONDONTWRITEBYTECODE=1
 
 server=$(command -v redis-server || command -v valkey-server || command -v redis-check-rdb ||
   command -v valkey-check-rdb) || {
@@ -33,6 +34,37 @@ clean_up() {
 trap 'clean_up 2>/dev/null' EXIT # bash tells who was killed
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# start_etcd: three nodes, if etcd and etcdctl are installed. $etcd is their endpoints, or empty.
+etcd=
+start_etcd() {
+  local ports cluster i
+  if ! command -v etcd >/dev/null || ! command -v etcdctl >/dev/null; then
+    echo "$bench: without etcd: apt-get install etcd-server etcd-client" >&2
+    return 0
+  fi
+  read -ra ports < <("$python" -c 'import socket
+sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(6)]
+print(*(each.getsockname()[1] for each in sockets))')
+  for i in 0 1 2; do
+    etcd+=${etcd:+,}http://127.0.0.1:${ports[i]}
+    cluster+=${cluster:+,}node$i=http://127.0.0.1:${ports[i + 3]}
+  done
+  for i in 0 1 2; do
+    setpriv --pdeathsig KILL etcd --name "node$i" --data-dir "$dir/etcd.$i" \
+      --listen-client-urls "http://127.0.0.1:${ports[i]}" --advertise-client-urls "http://127.0.0.1:${ports[i]}" \
+      --listen-peer-urls "http://127.0.0.1:${ports[i + 3]}" --initial-cluster "$cluster" \
+      --initial-advertise-peer-urls "http://127.0.0.1:${ports[i + 3]}" >"$dir/etcd.$i.log" 2>&1 &
+    pids+=("$!")
+  done
+  export ETCDCTL_API=3
+  for _ in {1..100}; do
+    ! etcdctl --endpoints "$etcd" endpoint health >/dev/null 2>&1 || return 0
+    sleep 0.1
+  done
+  echo "$bench: etcd does not start: $(tail -n 1 "$dir/etcd.0.log")" >&2
+  exit 69
+}
 
 # start_server NUMBER: on $dir/NUMBER.sock, and on a free port whose number goes to $port. The server
 # program looks at the name it was started by: redis-check-rdb is one, too.

@@ -108,7 +108,7 @@ void Driver::take_messages(lock::Instant now) {
   for (const redis::Notice& notice : std::exchange(notices_, {})) {
     if (!over()) step(lock::Notice{.released = notice.text == redis::kReleasedNotice}, now);
   }
-  for (const redis::Notice& wake_up : servers_.take_wake_ups()) {
+  for (const redis::Notice& wake_up : servers_.take_wake_ups(now)) {
     if (wake_up.text.empty()) {
       if (!over()) step(lock::Subscribed{wake_up.server}, now);
     } else if (const auto in = redis::read_wake_up(wake_up.text)) {

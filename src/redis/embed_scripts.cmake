@@ -2,7 +2,7 @@
 #
 # Writes OUTPUT, a C++ file that defines one string_view for each Lua script named in SCRIPTS
 # (paths, separated by commas), with parts/queue.lua in place of a line `--include queue`, and so on; and the
-# SHA-1 sums of those that acquire a lock. Comment lines, and blanks that Lua does not need, are left out: they
+# SHA-1 sums of those that may go by hash (requests/scripts.h). Comment lines, and blanks that Lua does not need, are left out: they
 # would go over the wire.
 
 # Removes the blanks around operators, brackets and quotes, but not within quotes.
@@ -43,7 +43,7 @@ foreach(path IN LISTS SCRIPTS)
   set(lua_of_${name} "${lua}")
 endforeach()
 string(APPEND text "namespace {\nconst Hashed kHashed[] = {\n")
-foreach(name IN ITEMS acquire acquire_shared acquire_slot)
+foreach(name IN ITEMS acquire acquire_shared acquire_slot hand_on)
   string(SHA1 plain "${lua_of_${name}}")
   string(SHA1 sharded "${lua_of_sharded}\n${lua_of_${name}}")
   string(APPEND text "    {${name}, \"${plain}\", \"${sharded}\"},\n")

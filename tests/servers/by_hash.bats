@@ -26,7 +26,7 @@ refused() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
 
 @test "by hash: from the second run on, a server gets their hashes" {
   "$REDLOCK" run L -- true
-  costs 9500 "$REDLOCK" run L -- true
+  costs 5000 "$REDLOCK" run L -- true
   local token
   token=$("$REDLOCK" acquire L)
   costs 2000 refused
@@ -49,6 +49,27 @@ refused() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
   assert_status 0
   assert_no_key A L
 }
+
+@test "by hash: a waiter teaches the server the script by which the holder wakes it" {
+  local sum job
+  cmake -D "SCRIPTS=$SOURCE/src/redis/scripts/hand_on.lua" -D "OUTPUT=$SCRATCH/scripts.cc" \
+    -P "$SOURCE/src/redis/embed_scripts.cmake"
+  sum=$(sed -n 's/.*{hand_on, "\([0-9a-f]*\)".*/\1/p' "$SCRATCH/scripts.cc")
+  run -0 "$REDLOCK" acquire other # the server knows what acquires, and not what hands on
+  background "$REDLOCK" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
+  wait_for "$SCRATCH/ready"
+  job=$BACKGROUND_PID
+  [[ $(cli A script exists "$sum") == 0 ]]
+  background "$REDLOCK" run -vv L -- true
+  wait_until "$BOUND" knows "$sum"
+  cli A config resetstat >/dev/null
+  : >"$SCRATCH/go"
+  await "$job"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $(calls_of A evalsha) -ge 2 && $(failures_of A evalsha) == 0 ]] || fail "$(cli A info commandstats)"
+}
+knows() { [[ $(cli A script exists "$1") == 1 ]]; }
 
 @test "by hash: the first run of each kind, and a waiter, on a server that knows none" {
   local options

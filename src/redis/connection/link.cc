@@ -233,7 +233,11 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 }
 
 void Link::take_reply(Value reply, lock::Instant now) {
+  const bool hashed = pipeline_.awaits_hashed();
   const Pipeline::Refusal refusal = refusal_in(reply, now);
+  if (hashed) {
+    takes_hashes_ = refusal == Pipeline::Refusal::none && reply.type != Value::Type::error;
+  }
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
   } else if (!pipeline_.is_refusing()) {
@@ -268,6 +272,7 @@ Pipeline::Refusal Link::refusal_in(const Value& reply, lock::Instant now) {
 }
 
 void Link::hang_up() {
+  takes_hashes_ = false;
   dialer_.stop();
   stream_.reset();
   parser_.reset();

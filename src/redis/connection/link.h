@@ -68,6 +68,9 @@ class Link {
   /// There is a connection over which a request can be sent immediately.
   [[nodiscard]] bool ready() const { return state_ == State::ready; }
 
+  /// An acquire by hash was carried out over this connection: our user may call scripts so.
+  [[nodiscard]] bool takes_hashes() const { return takes_hashes_; }
+
   /// A request is neither answered nor given up; a subscription is not while its connection lasts.
   [[nodiscard]] bool busy() const { return !pipeline_.empty() || errand_ != nullptr; }
 
@@ -137,6 +140,7 @@ class Link {
   std::optional<Stream> stream_;
   ReplyLimits limits_;
   std::optional<ReplyParser> parser_;
+  bool takes_hashes_ = false;
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
   bool lost_ = false;         ///< see take_lost()

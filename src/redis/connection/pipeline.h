@@ -118,6 +118,12 @@ class Pipeline {
     return !requests_.empty() && requests_.front().answered == 0;
   }
 
+  /// … to an acquire, as it was sent first: by hash.
+  [[nodiscard]] bool awaits_hashed() const {
+    return awaits_first_reply() && requests_.front().ask.op == lock::Op::acquire &&
+           requests_.front().attempts == 0;
+  }
+
   /// The next reply belongs to a flight that was refused.
   [[nodiscard]] bool is_refusing() const { return !requests_.empty() && requests_.front().refused; }
 

@@ -73,7 +73,7 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question);
 /// have the lock's slot (https://redis.io/docs/latest/develop/pubsub/, "Sharded Pub/Sub").
 Flight for_server(Flight flight, const Endpoint& endpoint);
 
-/// The flight of an acquire with the SHA-1 sum of its script in place of the script (EVALSHA).
+/// The flight with the SHA-1 sum in place of each script that may go by hash (scripts.h).
 Flight by_hash(Flight flight);
 
 /// Undoes by_hash(), for a server that does not know a script (is_unknown_script()).

@@ -15,8 +15,9 @@ extern const std::string_view
     refusals, refuse, release, release_shared, remove, renew, renew_shared, repair, repair_shared,
     revoke, sharded, waiting;
 
-/// The names by which a server that has executed a script knows it (EVALSHA): of those that acquire
-/// a lock. redlock may end before it could repeat a script that releases something or gives a turn.
+/// The names by which a server that has executed a script knows it (EVALSHA). redlock may end
+/// before it could repeat a script, so no script that releases something is among them; hand_on is,
+/// since each waiter has sent it as a whole, and without waiters nothing is handed on.
 struct Hashed {
   std::string_view text;
   std::string_view sha1;

@@ -88,7 +88,9 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
     }
   }
   Flight flight = for_server(encode(ask), endpoints_[ask.server]);
-  link.ask(ask, ask.op == lock::Op::acquire ? by_hash(std::move(flight)) : std::move(flight), now);
+  const bool hashes =
+      ask.op == lock::Op::acquire || (ask.op == lock::Op::leave && link.takes_hashes());
+  link.ask(ask, hashes ? by_hash(std::move(flight)) : std::move(flight), now);
 }
 
 Flight ServerSet::encode(const lock::Ask& ask) {
@@ -162,8 +164,13 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
            now);
 }
 
-std::vector<Notice> ServerSet::take_wake_ups() {
+std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
   std::vector<Notice> notices = wake_ups_.take();
+  for (const auto& [server, text] : notices) {
+    if (!text.empty()) continue;
+    // Whoever frees the lock sends the hash of this script, which the server may not know.
+    links_[server].note(for_server({encode_hand_on(keys_.key), 1}, endpoints_[server]), now);
+  }
   // A new subscription after its connection broke is no news: where connections break all the time,
   // we would ask, subscribe and ask again without end. A wake-up that was missed costs little time.
   std::erase_if(notices, [this](const Notice& notice) {

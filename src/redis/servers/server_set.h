@@ -69,7 +69,7 @@ class ServerSet {
 
   /// The wake-ups that the latest turn() received. An empty text comes once from each server: from
   /// now on we miss nothing there.
-  std::vector<Notice> take_wake_ups();
+  std::vector<Notice> take_wake_ups(lock::Instant now);
 
   /// Writes a line into the lock's log on every server that is connected, immediately or with the
   /// leaves of its attempt. No answer is reported. `event`, `data`: as for encode_log().

@@ -406,7 +406,7 @@ class Forcing {
 
 }  // namespace
 
-ExitStatus force_release(const cli::ForceRelease& request) {
+ExitStatus carry_out(const cli::ForceRelease& request) {
   return Forcing(request).run();
 }
 

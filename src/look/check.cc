@@ -222,7 +222,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
 
 }  // namespace
 
-Exit check(const cli::Check& request) {
+Exit carry_out(const cli::Check& request) {
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
   const driver::LockId lock = driver::lock_id(

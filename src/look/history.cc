@@ -325,7 +325,7 @@ std::tm local_time(milliseconds unix_time) {
   return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(unix_time).count()});
 }
 
-Exit history(const cli::History& asked) {
+Exit carry_out(const cli::History& asked) {
   cli::History request = asked;
   const bool picture = !request.svg.empty() || !request.html.empty();
   if (picture && !request.since) {

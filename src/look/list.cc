@@ -167,7 +167,7 @@ std::vector<std::string> lock_names(config::Settings settings) {
 
 }  // namespace
 
-Exit list(const cli::List& request) {
+Exit carry_out(const cli::List& request) {
   std::vector<std::string> typed = {"redlock", "list"};
   if (!request.pattern.empty()) typed.push_back(request.pattern);
   Widths columns;
@@ -175,7 +175,7 @@ Exit list(const cli::List& request) {
               [&](const diag::Screen& screen) { return look(request, screen, columns); });
 }
 
-Exit complete(const cli::Complete& request) {
+Exit carry_out(const cli::Complete& request) {
   cli::Complete line = request;
   if (request.settings) {
     for (std::string& name : lock_names(*request.settings)) {

@@ -326,7 +326,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   return block.text;
 }
 
-Exit status(const cli::Status& request) {
+Exit carry_out(const cli::Status& request) {
   std::vector<std::string> typed = {"redlock", "status"};
   typed.insert(typed.end(), request.names.begin(), request.names.end());
   return show(request, typed,

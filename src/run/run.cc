@@ -39,7 +39,7 @@ void check_outer(const std::string& token, const std::string& name,
 
 }  // namespace
 
-Exit run(const cli::Run& request) {
+Exit carry_out(const cli::Run& request) {
   const char* const environment = std::getenv("REDLOCK_HELD");
   const std::string held = environment == nullptr ? "" : environment;
   // One moment for both: otherwise the first stage would wait a little less than -w says.

@@ -7,6 +7,6 @@
 namespace redlock::run {
 
 /// `redlock run`. Throws Error if redlock cannot run a job.
-Exit run(const cli::Run& request);
+Exit carry_out(const cli::Run& request);
 
 }  // namespace redlock::run

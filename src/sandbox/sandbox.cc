@@ -391,7 +391,7 @@ std::string described(const cli::Sandbox& wanted) {
 
 }  // namespace
 
-Exit run_sandbox(const cli::Sandbox& wanted) {
+Exit carry_out(const cli::Sandbox& wanted) {
   const std::vector<std::string> command = wanted.command.empty() ? users_shell() : wanted.command;
   // Nobody else reaches a Unix socket in the directory; every user of this host reaches a port.
   const bool on_ports = wanted.kind != cli::Sandbox::Kind::plain;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "cli/complete.h"
-
+//
+// Completes a command line, for the shells' scripts in completions/. The settings table gives the
+// options and their values, so the scripts know none. Deliberately absent: the names of locks,
+// which are on the servers (look/list.cc).
 #include <algorithm>
 #include <iterator>
 #include <utility>

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,13 +71,6 @@ std::optional<minutes> read_zone(std::string_view text) {
   return east ? offset : -offset;
 }
 
-std::tm local(milliseconds moment) {
-  const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(moment).count());
-  std::tm parts{};
-  ::localtime_r(&time, &parts);
-  return parts;
-}
-
 /// The moments at which the clock of this host's zone shows a local time, the first one first: two
 /// if the clock is set back over it, none before 1970.
 std::vector<Moment> moments_of(std::tm wanted) {
@@ -89,7 +81,7 @@ std::vector<Moment> moments_of(std::tm wanted) {
   // The minutes by which zones set the clock back.
   for (const int step : {-120, -60, -30, 0, 30, 60, 120}) {
     const Moment moment{seconds(time) + minutes(step)};
-    const std::tm shown = local(moment.at);
+    const std::tm shown = local_time(moment.at);
     const bool same = shown.tm_mday == wanted.tm_mday && shown.tm_hour == wanted.tm_hour &&
                       shown.tm_min == wanted.tm_min;
     if (same) found.push_back(moment);
@@ -99,7 +91,7 @@ std::vector<Moment> moments_of(std::tm wanted) {
 }
 
 std::tm local_day(milliseconds now, int days_later) {
-  std::tm day = local(now);
+  std::tm day = local_time(now);
   day.tm_mday += days_later;
   day.tm_hour = day.tm_min = day.tm_sec = 0;
   return day;
@@ -191,8 +183,15 @@ std::optional<Moment> parse_moment(std::string_view text, milliseconds now, Tens
   return moment;
 }
 
+std::tm local_time(milliseconds moment) {
+  const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(moment).count());
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  return parts;
+}
+
 std::string format_moment(milliseconds moment) {
-  const std::tm parts = local(moment);
+  const std::tm parts = local_time(moment);
   std::array<char, 40> text{};
   const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &parts);
   return {text.data(), size};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,7 +99,10 @@ struct Moment {
 std::optional<Moment> parse_moment(std::string_view text, std::chrono::milliseconds now,
                                    Tense tense);
 
-/// Unix time as "2026-11-20 02:30:00 +0100", in this host's zone.
+/// Unix time in this host's zone.
+std::tm local_time(std::chrono::milliseconds moment);
+
+/// The same as "2026-11-20 02:30:00 +0100".
 std::string format_moment(std::chrono::milliseconds moment);
 
 /// Reads a moment for a setting as parse_moment() does: in the past, or at least 1 s and at most

@@ -190,7 +190,7 @@ Json describe(const std::optional<PastRun>& run) {
   if (!run) return {};
   const records::LogEntry& entry = run->entry;
   Members members{
-      {"outcome", text_or_null(meaning_of(*run).word)},
+      {"outcome", text_or_null(outcome_of(*run).word)},
       {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},
       {"status", entry.status},
       {"reason", text_or_null(entry.reason)}};

@@ -51,7 +51,7 @@ std::vector<std::string> chosen(const cli::History& request, Query& query) {
     }
     return names;
   }
-  names = query.names(request.refused ? Query::Which::numbered : Query::Which::logged);
+  names = query.names(request.refused ? "fence" : "log");
   std::erase_if(names, [&request](const std::string& name) {
     return !request.names.empty() &&
            std::ranges::none_of(request.names, [&name](const std::string& word) {

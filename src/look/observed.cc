@@ -170,11 +170,8 @@ Query::Query(const config::Settings& settings)
   }
 }
 
-std::vector<std::string> Query::names(Which which, const std::string& pattern) {
-  const char* const part = which == Which::held     ? "holder"
-                           : which == Which::logged ? "log"
-                                                    : "fence";
-  for (redis::Observer& observer : observers_) observer.scan(part, os::boot_now());
+std::vector<std::string> Query::names(std::string_view helper, const std::string& pattern) {
+  for (redis::Observer& observer : observers_) observer.scan(helper, os::boot_now());
   interview_.finish();
   std::set<std::string> names;
   for (const redis::Observer& observer : observers_) {

@@ -109,15 +109,14 @@ std::string lines_of(const Finding& finding, std::size_t checks, const diag::Scr
   out += diag::paint(std::string(word), tint, screen);
   out += fmt::format("{:{}}{:{}}", "", kLevel - word.size() + kGap, finding.check, checks);
   std::size_t left = kIndent + kLevel + kGap + checks + kGap;
-  const bool limited = screen.width != diag::kNoLimit;
-  if (limited && left + kLeastText > screen.width) {
+  if (left + kLeastText > screen.width) {
     out.erase(out.find_last_not_of(' ') + 1).append("\n");
     left = 2 * kIndent;
     out.append(left, ' ');
   } else {
     out.append(kGap, ' ');
   }
-  const std::size_t room = limited ? screen.width - left : screen.width;
+  const std::size_t room = screen.width - left;
   const auto [fact, remedy] = parts_of(finding, screen);
   // A word that is longer than the screen is not cut: it may have to be copied.
   std::size_t indent = 0;

@@ -52,8 +52,7 @@ struct Block {
   /// The columns for the text of an entry.
   [[nodiscard]] std::size_t room() const {
     const std::size_t left = kLabel + 2;
-    const std::size_t width = screen.width;
-    return width == diag::kNoLimit ? width : std::max(width, 2 * left) - left;
+    return std::max(screen.width, 2 * left) - left;
   }
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "os/clock.h"
+#include "os/printable.h"
 
 namespace redlock::config {
 namespace {
@@ -147,7 +148,7 @@ std::optional<Moment> read_time_of_day(std::string_view text, milliseconds now, 
 
 /// This is how --json shows it. Fewer digits may be a mistaken year or time.
 std::optional<Moment> read_unix_time(std::string_view text) {
-  if (text.size() < 12 || text.size() > 14 || !std::ranges::all_of(text, is_digit)) {
+  if (text.size() < 12 || text.size() > 14 || !std::ranges::all_of(text, os::is_digit)) {
     return std::nullopt;
   }
   return Moment{milliseconds(std::stoll(std::string(text)))};
@@ -156,7 +157,7 @@ std::optional<Moment> read_unix_time(std::string_view text) {
 /// A number without a unit may be a mistaken year or time.
 std::optional<milliseconds> parse_distance(std::string_view text) {
   const char unit = text.empty() ? '0' : text.back();
-  const auto distance = is_digit(unit) || unit == '.' ? std::nullopt : parse_duration(text);
+  const auto distance = os::is_digit(unit) || unit == '.' ? std::nullopt : parse_duration(text);
   if (!distance) return std::nullopt;
   return std::chrono::ceil<milliseconds>(*distance);
 }

@@ -15,11 +15,6 @@
 
 namespace redlock::config {
 
-/// Unlike std::isdigit, the same in every locale.
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// Whether `text` is `shape`, with a digit in place of each 0.
 bool has_shape(std::string_view text, std::string_view shape);
 

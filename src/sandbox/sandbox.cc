@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -45,21 +44,12 @@
 #include "os/process.h"
 #include "os/random.h"
 #include "os/signals.h"
+#include "redis/wire/uri.h"
 
 namespace redlock::sandbox {
 namespace {
 
 constexpr int kTries = 10;
-
-std::string percent_encode(std::string_view path) {
-  std::string encoded;
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = std::isalnum(byte) != 0 || std::strchr("/-._~", c) != nullptr;
-    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
-  }
-  return encoded;
-}
 
 // Each of the start_…() functions returns when all its servers are ready, and gives the value of
 // REDLOCK_SERVERS.
@@ -69,7 +59,8 @@ std::string start_plain(SandboxServers& servers, int count) {
   std::string uris;
   for (int i = 0; i < count; ++i) {
     const std::size_t server = servers.start({.lines = "port 0\n"});
-    uris.append(uris.empty() ? "" : " ").append("unix://" + percent_encode(servers.socket(server)));
+    const std::string path = redis::percent_encoded(servers.socket(server), "/");
+    uris.append(uris.empty() ? "" : " ").append("unix://" + path);
   }
   for (int i = 0; i < count; ++i) {
     servers.until(static_cast<std::size_t>(i), "PING\n", {"+PONG"});

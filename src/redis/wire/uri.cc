@@ -26,13 +26,9 @@ constexpr std::uint16_t kRedisPort = 6379;
 constexpr std::uint16_t kSentinelPort = 26379;
 constexpr std::size_t kMostNodes = 64;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// A letter, a digit, or a byte of `also`.
 bool is_plain(char c, std::string_view also) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+  return os::is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          also.find(c) != std::string_view::npos;
 }
 
@@ -41,7 +37,7 @@ bool is_plain(std::string_view text, std::string_view also) {
 }
 
 bool is_number(std::string_view text) {
-  return std::ranges::all_of(text, is_digit);
+  return std::ranges::all_of(text, os::is_digit);
 }
 
 /// The text before the first separator, and that after it, if there is one.
@@ -90,23 +86,6 @@ std::string redact(std::string_view uri) {
   const bool path = rest.starts_with('/') && is_plain(rest, "/.-_");
   const bool place = scheme == "unix://" ? path : is_place(rest);
   return place && uri.size() <= kLongestShown ? std::string(uri) : scheme + "***";
-}
-
-/// The percent encoding; letters, digits, "-._~" and the bytes of `also_plain` stay.
-std::string percent_encoded(std::string_view text, std::string_view also_plain) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80 || is_plain(c, "-._~") || is_plain(c, also_plain)) {
-      out += c;
-    } else {
-      out += '%';
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    }
-  }
-  return out;
 }
 
 /// The URI that is being read. Each part is a piece of `whole`.
@@ -303,6 +282,22 @@ void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) 
 }
 
 }  // namespace
+
+std::string percent_encoded(std::string_view text, std::string_view also_plain) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || is_plain(c, "-._~") || is_plain(c, also_plain)) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  }
+  return out;
+}
 
 bool is_host(std::string_view text) {
   return !text.empty() && text.size() <= 253 && is_plain(text, ".-_:%");

@@ -33,6 +33,7 @@ struct ForLock : Request {
 };
 
 struct Acquire : ForLock {};
+struct ForceRelease : ForLock {};
 
 /// `redlock hold`. The ttl is the length of the hold: 1 s to 30 days. Without `until`, the hold
 /// begins to count when redlock gets the lock.
@@ -49,10 +50,6 @@ struct Release : ForLock {
   std::string token;  ///< as acquire prints it; empty: read it from standard input
 };
 
-/// `redlock release --force`.
-struct ForceRelease : ForLock {};
-
-/// `redlock config`: shows the settings with their origins.
 struct ShowConfig : config::Draft {};
 
 /// `redlock check`. The name is that of the lock to try; empty: a lock that nobody uses.

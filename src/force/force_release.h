@@ -29,7 +29,6 @@ class Takeover {
   /// Both must outlive this.
   Takeover(const config::Settings& settings, const look::Observed& lock);
 
-  /// Revokes a lock of redlock's from its holder.
   void revoke(const records::Holder& by);
   /// Writes the revocation into the log of each server that has revoked the lock.
   void log(const records::LogEntry& entry);

@@ -9,14 +9,10 @@
 
 namespace redlock::look {
 
-/// Shows the holders of these locks, as a quorum sees them.
 Exit carry_out(const cli::Status& request);
-
-/// All locks of redlock's that are not free, one line each.
 Exit carry_out(const cli::List& request);
-
-/// The runs of a lock that are in the servers' logs.
 Exit carry_out(const cli::History& request);
+Exit carry_out(const cli::ShowConfig& draft);
 
 /// `redlock completions for`: prints the candidates. Asks the servers for the names of locks where
 /// the line needs one, for two seconds at most. A server that cannot be asked is passed over in
@@ -25,8 +21,5 @@ Exit carry_out(const cli::Complete& request);
 
 /// Examines every configured server; acquires, renews and releases a lock; prints its findings.
 Exit carry_out(const cli::Check& request);
-
-/// Shows the settings, without passwords.
-Exit carry_out(const cli::ShowConfig& draft);
 
 }  // namespace redlock::look

@@ -34,7 +34,6 @@ class SandboxServers {
   SandboxServers(const SandboxServers&) = delete;
   SandboxServers& operator=(const SandboxServers&) = delete;
 
-  /// What is different from server to server.
   struct Configuration {
     std::string lines;      ///< of redis.conf
     std::string nodes{};    ///< nodes.conf; empty: none

@@ -293,7 +293,6 @@ std::string exit_statuses(config::Command command) {
   return text;
 }
 
-/// A row's text for the right-hand column: its help, its default, its variable.
 std::string describe(const Row& row) {
   std::string text(row.help);
   if (!row.default_text.empty()) text.append(" [").append(row.default_text).append("]");
@@ -301,7 +300,6 @@ std::string describe(const Row& row) {
   return text;
 }
 
-/// An entry in two columns.
 std::string entry(std::string_view left, std::string_view right) {
   std::string out;
   std::string line = "  " + std::string(left);

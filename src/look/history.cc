@@ -28,7 +28,6 @@ using config::Settings;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
-/// Whether the run falls into the time that the user asked about.
 bool is_within(const PastRun& run, const cli::History& request) {
   const bool late = request.until && run.began >= *request.until;
   const bool early =

@@ -80,7 +80,6 @@ struct HistoryView {
   std::vector<Refusals> refusals = {};                  ///< runs that gave up, by host
 };
 
-/// Selects the runs that the user has asked for.
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
 
 /// How long the run held the lock, until `now` (Unix time) if it still does. None if that is not

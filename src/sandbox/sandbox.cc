@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -44,12 +45,21 @@
 #include "os/process.h"
 #include "os/random.h"
 #include "os/signals.h"
-#include "redis/wire/uri.h"
 
 namespace redlock::sandbox {
 namespace {
 
 constexpr int kTries = 10;
+
+std::string percent_encode(std::string_view path) {
+  std::string encoded;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = std::isalnum(byte) != 0 || std::strchr("/-._~", c) != nullptr;
+    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return encoded;
+}
 
 // Each of the start_…() functions returns when all its servers are ready, and gives the value of
 // REDLOCK_SERVERS.
@@ -58,8 +68,7 @@ std::string start_plain(SandboxServers& servers, std::size_t count) {
   std::string uris;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t server = servers.start({.lines = "port 0\n"});
-    const std::string path = redis::percent_encoded(servers.socket(server), "/");
-    uris.append(uris.empty() ? "" : " ").append("unix://" + path);
+    uris.append(uris.empty() ? "" : " ").append("unix://" + percent_encode(servers.socket(server)));
   }
   for (std::size_t i = 0; i < count; ++i) servers.until(i, "PING\n", {"+PONG"});
   return uris;

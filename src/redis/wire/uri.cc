@@ -88,6 +88,23 @@ std::string redact(std::string_view uri) {
   return place && uri.size() <= kLongestShown ? std::string(uri) : scheme + "***";
 }
 
+/// The percent encoding; letters, digits, "-._~" and the bytes of `also_plain` stay.
+std::string percent_encoded(std::string_view text, std::string_view also_plain) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || is_plain(c, "-._~") || is_plain(c, also_plain)) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  }
+  return out;
+}
+
 /// The URI that is being read. Each part is a piece of `whole`.
 struct UriText {
   std::string_view whole;
@@ -282,22 +299,6 @@ void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) 
 }
 
 }  // namespace
-
-std::string percent_encoded(std::string_view text, std::string_view also_plain) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80 || is_plain(c, "-._~") || is_plain(c, also_plain)) {
-      out += c;
-    } else {
-      out += '%';
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    }
-  }
-  return out;
-}
 
 bool is_host(std::string_view text) {
   return !text.empty() && text.size() <= 253 && is_plain(text, ".-_:%");

@@ -71,9 +71,6 @@ struct Endpoint {
 /// one line that names the problem and shows the URI redacted.
 Endpoint parse_uri(std::string_view uri);
 
-/// A part of a URI; letters, digits, "-._~" and the bytes of `also_plain` stay.
-std::string percent_encoded(std::string_view text, std::string_view also_plain);
-
 /// Whether a text from a server can be a host: a name or an address, as in Address.
 bool is_host(std::string_view text);
 

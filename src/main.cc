@@ -27,7 +27,6 @@
 #include "os/fd.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "run/run.h"
 #include "run/stage.h"
 #include "sandbox/sandbox.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/run.h"
+#include "run/runner.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 #include "driver/progress.h"
 #include "error.h"
 #include "lock/value.h"
-#include "run/runner.h"
 
 namespace redlock::run {
 

@@ -15,7 +15,6 @@
 namespace redlock::config {
 namespace {
 
-using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -68,7 +67,7 @@ std::optional<minutes> read_zone(std::string_view text) {
   text.remove_prefix(1);
   std::tm time{};
   if (!take(text, kOffset, time) || !text.empty() || time.tm_hour > 14) return std::nullopt;
-  const minutes offset = hours(time.tm_hour) + minutes(time.tm_min);
+  const minutes offset = std::chrono::hours(time.tm_hour) + minutes(time.tm_min);
   return east ? offset : -offset;
 }
 

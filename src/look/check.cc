@@ -23,8 +23,6 @@ namespace redlock::look {
 
 namespace {
 
-constexpr std::size_t kNameBytes = 8;
-
 using Inspectors = std::deque<redis::Inspector>;  // a deque, since they cannot move
 
 /// An earlier server with the same run_id; empty if there is none.
@@ -225,7 +223,7 @@ Exit carry_out(const cli::Check& request) {
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
   const driver::LockId lock = driver::lock_id(
-      settings, ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name);
+      settings, ours ? "redlock-check-" + os::random_hex(8) : request.name);
   const Tried tried{lock.name, ours};
   driver::Interview interview(settings, driver::timeouts_of(settings));
   Inspectors inspectors;

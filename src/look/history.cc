@@ -24,7 +24,6 @@ namespace redlock::look {
 
 namespace {
 
-using config::Settings;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
@@ -308,7 +307,7 @@ Exit carry_out(const cli::History& asked) {
   if (picture && !request.since) {
     request.since = request.until.value_or(os::unix_now()) - std::chrono::hours(24);
   }
-  const Settings& settings = request.settings;
+  const config::Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look(chosen(request, query), redis::Marks::asked);
   if (request.refused) return show_refusals(locks, query, request);

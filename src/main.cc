@@ -4,12 +4,13 @@
 //
 // A map of the program, from top to bottom; includes go downward only. src/README.md says more:
 //
-//   main.cc                            one line per command, see below
+//   main.cc                            carries out a request, in one of these rooms:
 //   run/ hold/ look/ force/ sandbox/   a room for each thing that a user does
 //   driver/                            the code that these rooms share: the loop, output
 //   cli/ config/                       argv, split by hand and then read by CLI11; all settings
 //   diag/ redis/ records/              sentences; servers; what they store for users
 //   os/ lock/                          Linux; the protocol, which begins at lock/session.h
+#include <concepts>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -26,7 +27,6 @@
 #include "os/fd.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "run/run.h"
 #include "run/stage.h"
 #include "sandbox/sandbox.h"
 
@@ -34,35 +34,28 @@ namespace {
 
 using namespace redlock;
 
+using force::carry_out;
+using hold::carry_out;
+using look::carry_out;
+using run::carry_out;
+using sandbox::carry_out;
+
+Exit carry_out(const cli::Print& print) {
+  return driver::print(print.text, ExitStatus::ok);
+}
+
 /// Prints what is odd about the settings before the command says anything. Not for run, which does
 /// that only at the first of several locks, nor for check, whose findings contain it.
 template <class Request>
-Exit warned(const Request& request, auto command) {
-  if (!request.settings.quiet && !request.settings.warnings.empty()) {
+void warn(const Request& request) {
+  constexpr bool by_itself = std::same_as<Request, cli::Run> || std::same_as<Request, cli::Check>;
+  if constexpr (!by_itself && requires { request.settings.warnings; }) {
+    if (request.settings.quiet || request.settings.warnings.empty()) return;
     std::vector<std::string> lines = request.settings.warnings;
     for (std::string& line : lines) line.insert(0, "warning: ");
     driver::complain(lines);
   }
-  return command(request);
 }
-
-/// One line per command.
-struct CarryOut {
-  Exit operator()(const cli::Run& run) { return run::run(run); }
-  Exit operator()(const cli::Acquire& acquire) { return warned(acquire, hold::acquire); }
-  Exit operator()(const cli::Hold& hold) { return warned(hold, hold::hold); }
-  Exit operator()(const cli::Renew& renew) { return warned(renew, hold::renew); }
-  Exit operator()(const cli::Release& release) { return warned(release, hold::release); }
-  Exit operator()(const cli::ForceRelease& forced) { return warned(forced, force::force_release); }
-  Exit operator()(const cli::ShowConfig& show) { return warned(show, look::show_settings); }
-  Exit operator()(const cli::Check& check) { return look::check(check); }
-  Exit operator()(const cli::Status& status) { return warned(status, look::status); }
-  Exit operator()(const cli::List& list) { return warned(list, look::list); }
-  Exit operator()(const cli::History& history) { return warned(history, look::history); }
-  Exit operator()(const cli::Sandbox& sandbox) { return sandbox::run_sandbox(sandbox); }
-  Exit operator()(const cli::Complete& line) { return look::complete(line); }
-  Exit operator()(const cli::Print& print) { return driver::print(print.text, ExitStatus::ok); }
-};
 
 int fail(ExitStatus status, const char* message) {
   try {
@@ -82,7 +75,12 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const cli::Invocation invocation =
         cli::parse(arguments, [](const char* name) { return std::getenv(name); });
-    const Exit result = std::visit(CarryOut(), invocation);
+    const Exit result = std::visit(
+        [](const auto& request) -> Exit {
+          warn(request);
+          return carry_out(request);
+        },
+        invocation);
     // Everything has been cleaned up. This includes KILL (the job ran out of memory): our parent
     // sees the status that it would have seen of the job itself, and no process is left that could
     // be killed with us.

@@ -316,15 +316,11 @@ Invocation parse_command(Command command, std::vector<std::string> words,
   return invocation;
 }
 
-/// Words that users of other programs type (consul lock, git, docker, systemctl).
-struct Habit {
-  std::string_view word;
-  std::string_view meant;
-};
 constexpr std::string_view kTake = "run NAME -- COMMAND, or: redlock acquire NAME";
 constexpr std::string_view kUnlock = "release NAME TOKEN, or: redlock release --force NAME";
 constexpr std::string_view kTakeAway = "release --force NAME";
-constexpr Habit kHabits[] = {
+/// Words that users of other programs type (consul lock, git, docker, systemctl), and the meaning.
+constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
     {"lock", kTake},      {"get", kTake},         {"exec", "run"},          {"unlock", kUnlock},
     {"kill", kTakeAway},  {"delete", kTakeAway},  {"rm", kTakeAway},        {"extend", "renew"},
     {"refresh", "renew"}, {"ls", "list"},         {"ps", "list"},           {"show", "status"},
@@ -337,8 +333,8 @@ constexpr Habit kHabits[] = {
 /// The command that the user probably meant, or nothing. A word of another program (lock, ls, exec)
 /// finds the command, with its form if the two do not mean quite the same.
 std::string meant_command(std::string_view word) {
-  for (const Habit& habit : kHabits) {
-    if (habit.word == word) return std::string(habit.meant);
+  for (const auto& [habit, meant] : kHabits) {
+    if (habit == word) return std::string(meant);
   }
   std::vector<std::string> names;
   for (const Page& page : pages()) names.emplace_back(page.name);

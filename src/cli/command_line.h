@@ -3,12 +3,13 @@
 // Turns argv and the environment into a request. Deliberately absent: the work that it asks for.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "cli/complete.h"
 #include "config/resolve.h"
 #include "config/settings.h"
 
@@ -32,6 +33,7 @@ struct ForLock : Request {
 };
 
 struct Acquire : ForLock {};
+struct ForceRelease : ForLock {};
 
 /// `redlock hold`. The ttl is the length of the hold: 1 s to 30 days. Without `until`, the hold
 /// begins to count when redlock gets the lock.
@@ -48,10 +50,6 @@ struct Release : ForLock {
   std::string token;  ///< as acquire prints it; empty: read it from standard input
 };
 
-/// `redlock release --force`.
-struct ForceRelease : ForLock {};
-
-/// `redlock config`: shows the settings with their origins.
 struct ShowConfig : config::Draft {};
 
 /// `redlock check`. The name is that of the lock to try; empty: a lock that nobody uses.
@@ -86,6 +84,25 @@ struct Sandbox {
   std::vector<std::string> command;  ///< empty: the user's shell
 };
 
+struct Candidate {
+  std::string word;
+  std::string help;  ///< one line; may be empty
+};
+
+/// `redlock completions for`, which the scripts call.
+struct Complete {
+  std::string word = {};                   ///< under the cursor
+  std::vector<Candidate> candidates = {};  ///< all of them begin with it
+  /// What the shell offers besides: `nothing`; `the-rest`, no blank after a candidate, as the user
+  /// continues the word; `files` and `directories`, for the part after the `=` of `--option=...`;
+  /// `job`, the job's own completion.
+  std::string_view also = "nothing";
+  std::size_t job = 0;  ///< the index of the job's first word
+  /// To ask the servers for the names of locks, which are candidates, too. No value: the line needs
+  /// none, or the settings are not valid.
+  std::optional<config::Settings> settings = {};
+};
+
 /// --help, --version: the text goes to stdout, the status is 0.
 struct Print {
   std::string text;
@@ -101,5 +118,9 @@ Invocation parse(std::vector<std::string> args, const config::Environment& envir
 /// call. Throws Error (64).
 Invocation completions(const std::vector<std::string>& args,
                        const config::Environment& environment);
+
+/// One candidate a line, with its help after a tab. The last line is `:` and Complete::also; `:job`
+/// has the index after a blank.
+std::string to_text(const Complete& line);
 
 }  // namespace redlock::cli

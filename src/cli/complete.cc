@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "cli/complete.h"
-
+//
+// Completes a command line, for the shells' scripts in completions/. The settings table gives the
+// options and their values, so the scripts know none. Deliberately absent: the names of locks,
+// which are on the servers (look/list.cc).
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -53,18 +55,11 @@ class Completer {
         result_{.word = words.back(), .job = words.size() - 1 - line_.job.size()} {}
 
   Complete complete() && {
+    const std::string& word = result_.word;
+    const std::size_t equals = word.find('=');
     if (line_.in_job) {
       result_.also = "job";
-    } else {
-      complete_word(result_.word);
-    }
-    return std::move(result_);
-  }
-
- private:
-  void complete_word(const std::string& word) {
-    const std::size_t equals = word.find('=');
-    if (line_.awaiting != nullptr) {
+    } else if (line_.awaiting != nullptr) {
       offer_values(*line_.awaiting, "");
     } else if (word.starts_with("--") && equals != std::string::npos) {
       const Row* row = config::find_flag(command_, word.substr(0, equals));
@@ -76,7 +71,10 @@ class Completer {
     } else if (line_.words.empty() || command_ == config::kStatus || command_ == config::kHistory) {
       result_.settings = settings_of(std::move(line_.options), environment_);
     }
+    return std::move(result_);
   }
+
+ private:
 
   /// Offers nothing that stands on the line already, except -S, which can be repeated. Of several
   /// long flags, the first that fits.

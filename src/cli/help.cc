@@ -227,7 +227,6 @@ struct Meaning {
   unsigned commands;  ///< of config::Command
   std::string_view text;
 };
-constexpr unsigned kTakers = config::kRun | config::kAcquire | config::kHold;
 constexpr unsigned kPrint = config::kAcquire | config::kHold;
 constexpr unsigned kListAll = config::kList | config::kHistory;
 constexpr unsigned kWithJob = config::kRun | config::kSandbox;
@@ -242,7 +241,7 @@ constexpr Meaning kMeanings[] = {
     {ExitStatus::ok, config::kCheck, "no problem found"},
     {ExitStatus::ok, config::kStatus, "none of the locks is free"},
     {ExitStatus::ok, kListAll, "the output is complete; it may be empty"},
-    {ExitStatus::conflict, kTakers,
+    {ExitStatus::conflict, config::kAsk,
      "redlock did not get the lock in time (or the status that -E gives)"},
     {ExitStatus::conflict, config::kRelease,
      "--force did nothing: you said no, the lock changed hands since, or\n"
@@ -255,7 +254,7 @@ constexpr Meaning kMeanings[] = {
      "wrong usage; or there is no terminal to ask on, and no --yes"},
     {ExitStatus::usage,
      kPlain | config::kHold | config::kConfig | config::kCheck | config::kSandbox, "wrong usage"},
-    {ExitStatus::unavailable, kTakers | config::kRenew, "too few servers were usable"},
+    {ExitStatus::unavailable, config::kAsk | config::kRenew, "too few servers were usable"},
     {ExitStatus::unavailable, config::kRelease,
      "too few servers were usable: the lock may stay held"},
     {ExitStatus::unavailable, config::kCheck,
@@ -294,7 +293,6 @@ std::string exit_statuses(config::Command command) {
   return text;
 }
 
-/// A row's text for the right-hand column: its help, its default, its variable.
 std::string describe(const Row& row) {
   std::string text(row.help);
   if (!row.default_text.empty()) text.append(" [").append(row.default_text).append("]");
@@ -302,7 +300,6 @@ std::string describe(const Row& row) {
   return text;
 }
 
-/// An entry in two columns.
 std::string entry(std::string_view left, std::string_view right) {
   std::string out;
   std::string line = "  " + std::string(left);

@@ -24,7 +24,6 @@ std::span<const Page> pages();
 std::string_view command_name(config::Command command);
 std::optional<config::Command> find_command(std::string_view word);
 
-/// `redlock --help`.
 std::string main_help();
 
 /// `redlock run --help` and the like: all options but those for servers and TLS.

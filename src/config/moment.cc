@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "os/clock.h"
+#include "os/printable.h"
 
 namespace redlock::config {
 namespace {
 
-using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -68,15 +67,8 @@ std::optional<minutes> read_zone(std::string_view text) {
   text.remove_prefix(1);
   std::tm time{};
   if (!take(text, kOffset, time) || !text.empty() || time.tm_hour > 14) return std::nullopt;
-  const minutes offset = hours(time.tm_hour) + minutes(time.tm_min);
+  const minutes offset = std::chrono::hours(time.tm_hour) + minutes(time.tm_min);
   return east ? offset : -offset;
-}
-
-std::tm local(milliseconds moment) {
-  const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(moment).count());
-  std::tm parts{};
-  ::localtime_r(&time, &parts);
-  return parts;
 }
 
 /// The moments at which the clock of this host's zone shows a local time, the first one first: two
@@ -89,7 +81,7 @@ std::vector<Moment> moments_of(std::tm wanted) {
   // The minutes by which zones set the clock back.
   for (const int step : {-120, -60, -30, 0, 30, 60, 120}) {
     const Moment moment{seconds(time) + minutes(step)};
-    const std::tm shown = local(moment.at);
+    const std::tm shown = local_time(moment.at);
     const bool same = shown.tm_mday == wanted.tm_mday && shown.tm_hour == wanted.tm_hour &&
                       shown.tm_min == wanted.tm_min;
     if (same) found.push_back(moment);
@@ -99,7 +91,7 @@ std::vector<Moment> moments_of(std::tm wanted) {
 }
 
 std::tm local_day(milliseconds now, int days_later) {
-  std::tm day = local(now);
+  std::tm day = local_time(now);
   day.tm_mday += days_later;
   day.tm_hour = day.tm_min = day.tm_sec = 0;
   return day;
@@ -155,7 +147,7 @@ std::optional<Moment> read_time_of_day(std::string_view text, milliseconds now, 
 
 /// This is how --json shows it. Fewer digits may be a mistaken year or time.
 std::optional<Moment> read_unix_time(std::string_view text) {
-  if (text.size() < 12 || text.size() > 14 || !std::ranges::all_of(text, is_digit)) {
+  if (text.size() < 12 || text.size() > 14 || !std::ranges::all_of(text, os::is_digit)) {
     return std::nullopt;
   }
   return Moment{milliseconds(std::stoll(std::string(text)))};
@@ -164,7 +156,7 @@ std::optional<Moment> read_unix_time(std::string_view text) {
 /// A number without a unit may be a mistaken year or time.
 std::optional<milliseconds> parse_distance(std::string_view text) {
   const char unit = text.empty() ? '0' : text.back();
-  const auto distance = is_digit(unit) || unit == '.' ? std::nullopt : parse_duration(text);
+  const auto distance = os::is_digit(unit) || unit == '.' ? std::nullopt : parse_duration(text);
   if (!distance) return std::nullopt;
   return std::chrono::ceil<milliseconds>(*distance);
 }
@@ -191,8 +183,15 @@ std::optional<Moment> parse_moment(std::string_view text, milliseconds now, Tens
   return moment;
 }
 
+std::tm local_time(milliseconds moment) {
+  const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(moment).count());
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  return parts;
+}
+
 std::string format_moment(milliseconds moment) {
-  const std::tm parts = local(moment);
+  const std::tm parts = local_time(moment);
   std::array<char, 40> text{};
   const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &parts);
   return {text.data(), size};

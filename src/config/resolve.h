@@ -24,7 +24,7 @@ constexpr const char* kPipesVariable = "REDLOCK_STAGE_PIPES";
 /// Returns an environment variable, or null if it is not set. In the program this is getenv(3).
 using Environment = std::function<const char*(const char* variable)>;
 
-/// The variable's value, empty if it is not set.
+/// Empty if it is not set.
 std::string variable(const Environment& environment, const char* name);
 
 /// Completes `draft`, which has the flags: the environment sets what no flag has set, and the

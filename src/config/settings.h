@@ -71,7 +71,6 @@ struct Settings {
   /// What redlock read from pipes: nobody can read it there again.
   std::vector<Pipe> pipes;
 
-  /// The grace in use.
   [[nodiscard]] std::chrono::milliseconds grace() const {
     return kill_after.value_or(
         std::min<std::chrono::milliseconds>(std::chrono::seconds(5), ttl / 6));

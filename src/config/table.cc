@@ -37,13 +37,6 @@ constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = kLastGroups[2];
 constexpr std::string_view kOther = kLastGroups[3];
 
-constexpr unsigned kAsk = kRun | kAcquire | kHold;
-constexpr unsigned kKeep = kRun | kAcquire;
-constexpr unsigned kByToken = kRenew | kRelease;
-/// The commands that speak to the configured servers.
-constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
-constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
-
 constexpr std::string_view kWhen = "auto|always|never";
 constexpr std::string_view kHowMuch = "full|name|none";
 

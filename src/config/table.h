@@ -49,6 +49,14 @@ enum Command : unsigned {
   kHold = 2048
 };
 
+// What several rows have in common. A new command joins those that suit it.
+inline constexpr unsigned kAsk = kRun | kAcquire | kHold;
+inline constexpr unsigned kKeep = kRun | kAcquire;
+inline constexpr unsigned kByToken = kRenew | kRelease;
+/// The commands that speak to the configured servers.
+inline constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
+inline constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
+
 /// The rows that the code names. The others have their name in the table alone.
 namespace key {
 inline constexpr std::string_view ttl = "ttl";

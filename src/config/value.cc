@@ -156,7 +156,7 @@ std::size_t distance(std::string_view one, std::string_view other) {
 
 bool has_shape(std::string_view text, std::string_view shape) {
   return std::ranges::equal(text, shape, [](char c, char expected) {
-    return expected == '0' ? is_digit(c) : c == expected;
+    return expected == '0' ? os::is_digit(c) : c == expected;
   });
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,11 +14,6 @@
 #include "redis/wire/uri.h"
 
 namespace redlock::config {
-
-/// Unlike std::isdigit, the same in every locale.
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// Whether `text` is `shape`, with a digit in place of each 0.
 bool has_shape(std::string_view text, std::string_view shape);
@@ -98,7 +94,10 @@ struct Moment {
 std::optional<Moment> parse_moment(std::string_view text, std::chrono::milliseconds now,
                                    Tense tense);
 
-/// Unix time as "2026-11-20 02:30:00 +0100", in this host's zone.
+/// Unix time in this host's zone.
+std::tm local_time(std::chrono::milliseconds moment);
+
+/// The same as "2026-11-20 02:30:00 +0100".
 std::string format_moment(std::chrono::milliseconds moment);
 
 /// Reads a moment for a setting as parse_moment() does: in the past, or at least 1 s and at most

@@ -6,15 +6,12 @@
 
 namespace redlock::diag {
 
-using os::code_of;
-using os::length_of_first;
-
 namespace {
 
 /// Follows the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms and
 /// pictographs count as two; combining characters count as none.
 std::size_t columns_of(std::string_view character) {
-  const char32_t code = code_of(character);
+  const char32_t code = os::code_of(character);
   const bool none = (code >= 0x300 && code <= 0x36f) || (code >= 0x200b && code <= 0x200d) ||
                     (code >= 0x20d0 && code <= 0x20ff) || (code >= 0xfe00 && code <= 0xfe0f);
   if (none) return 0;
@@ -30,7 +27,7 @@ std::size_t columns_of(std::string_view character) {
 std::size_t columns(std::string_view text) {
   std::size_t count = 0;
   while (!text.empty()) {
-    const std::size_t length = length_of_first(text);
+    const std::size_t length = os::length_of_first(text);
     count += columns_of(text.substr(0, length));
     text.remove_prefix(length);
   }
@@ -44,7 +41,7 @@ std::string cut(std::string_view text, std::size_t width, Charset charset) {
   std::string out;
   std::size_t used = columns(dots);
   while (!text.empty()) {
-    const std::string_view character = text.substr(0, length_of_first(text));
+    const std::string_view character = text.substr(0, os::length_of_first(text));
     used += columns_of(character);
     if (used > width) break;
     out += character;

@@ -141,7 +141,6 @@ class Driver final : private lock::Performer {
   bool stopped_ = false;
 };
 
-/// Exit statuses that the user chooses.
 struct ChosenStatus {
   int conflict;  ///< somebody else holds the lock
   int done;      ///< --once: somebody has run already
@@ -164,7 +163,6 @@ bool give_back(Driver& driver, lock::Duration patience) noexcept;
 void give_back(Driver& driver, const lock::Plan& plan, const std::string& name,
                os::Stderr& out) noexcept;
 
-/// The text of an exception, for a message.
 const char* reason_of(const std::exception& error) noexcept;
 
 }  // namespace redlock::driver

@@ -38,9 +38,7 @@ class UsualRun {
   /// True: usual() has just become known.
   bool turn(lock::Instant now) noexcept;
 
-  /// Closes the connection.
   void stop() noexcept;
-
   [[nodiscard]] const std::optional<diag::Usual>& usual() const { return usual_; }
 
  private:
@@ -88,13 +86,10 @@ class Progress {
   void tell_usual(const config::Settings& settings, const redis::ServerSet& servers,
                   const std::string& lock_key);
 
-  /// When turn() is due.
   [[nodiscard]] lock::Instant deadline(const lock::Session& session) const {
     if (!session.acquiring()) return lock::kNever;
     return usual_ ? std::min(next_, usual_->deadline()) : next_;
   }
-
-  /// Shows the state of the wait if the deadline has passed.
   void turn(const lock::Session& session, lock::Instant now);
 
   /// To be called when the session has stopped acquiring, before any other output, and before a

@@ -68,8 +68,7 @@ bool confirmed(std::string_view question) {
 void refuse_pattern(const std::string& pattern, const config::Settings& settings) {
   constexpr std::size_t kMost = 10;
   if (!cli::is_pattern(pattern)) return;
-  std::vector<std::string> names =
-      look::Query(settings).names(look::Query::Which::held, pattern);
+  std::vector<std::string> names = look::Query(settings).names("holder", pattern);
   if (names.empty()) return;
   const std::size_t more = names.size() - std::min(names.size(), kMost);
   names.resize(names.size() - more);
@@ -406,7 +405,7 @@ class Forcing {
 
 }  // namespace
 
-ExitStatus force_release(const cli::ForceRelease& request) {
+ExitStatus carry_out(const cli::ForceRelease& request) {
   return Forcing(request).run();
 }
 

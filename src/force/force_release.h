@@ -20,7 +20,7 @@ namespace redlock::force {
 
 /// `redlock release --force`: shows the holder of a lock, asks the user, and takes the lock away.
 /// Throws Error (64, 71, 78).
-ExitStatus force_release(const cli::ForceRelease& request);
+ExitStatus carry_out(const cli::ForceRelease& request);
 
 /// Takes a lock away, as redlock has just seen it, on all servers at the same time: on the servers
 /// that agree or, if no quorum agrees, on every server that shows a key. Throws Error (71, 78).
@@ -29,7 +29,6 @@ class Takeover {
   /// Both must outlive this.
   Takeover(const config::Settings& settings, const look::Observed& lock);
 
-  /// Revokes a lock of redlock's from its holder.
   void revoke(const records::Holder& by);
   /// Writes the revocation into the log of each server that has revoked the lock.
   void log(const records::LogEntry& entry);

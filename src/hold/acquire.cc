@@ -409,7 +409,7 @@ lock::Plan plan_for_hold(const cli::Hold& request) {
 
 }  // namespace
 
-Exit acquire(const cli::Acquire& request) {
+Exit carry_out(const cli::Acquire& request) {
   const driver::LockId lock = driver::lock_id(request.settings, request.name);
   const records::Holder who = describe_holder(request, lock);
   const std::optional<Ward> ward = find_ward(request);
@@ -419,7 +419,7 @@ Exit acquire(const cli::Acquire& request) {
   return take(request, lock, plan, who, ward);
 }
 
-Exit hold(const cli::Hold& request) {
+Exit carry_out(const cli::Hold& request) {
   const driver::LockId lock = driver::lock_id(request.settings, request.name);
   records::Holder who =
       driver::describe_ourselves(request.settings, lock, {"redlock", "hold", request.name});

@@ -251,7 +251,7 @@ class TokenCommand : private driver::Host {
 
 }  // namespace
 
-Exit release(const cli::Release& request) {
+Exit carry_out(const cli::Release& request) {
   const std::string token = read_token(request.token);
   // For the lock's log, and to report a revocation, although the release itself would work.
   const Possession possession = look_up(request.settings, request.name, token);
@@ -261,7 +261,7 @@ Exit release(const cli::Release& request) {
   return TokenCommand(settings, possession, lock::Op::leave).run();
 }
 
-Exit renew(const cli::Renew& request) {
+Exit carry_out(const cli::Renew& request) {
   const std::string token = read_token(request.token);
   const Possession possession = look_up(request.settings, request.name, token);
   config::Settings settings = request.settings;

@@ -6,16 +6,14 @@
 
 namespace redlock::hold {
 
-// Each carries out a command, and throws Error (64, 71, 78).
+// Each throws Error (64, 71, 78).
 
-Exit acquire(const cli::Acquire& request);
+Exit carry_out(const cli::Acquire& request);
+Exit carry_out(const cli::Hold& request);
 
-/// Takes the lock for a fixed time; no process stays to renew it.
-Exit hold(const cli::Hold& request);
+// By its token, of a lock that another process took.
 
-// These two are for a lock that another process took, by its token.
-
-Exit release(const cli::Release& request);
-Exit renew(const cli::Renew& request);
+Exit carry_out(const cli::Release& request);
+Exit carry_out(const cli::Renew& request);
 
 }  // namespace redlock::hold

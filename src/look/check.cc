@@ -23,8 +23,6 @@ namespace redlock::look {
 
 namespace {
 
-constexpr std::size_t kNameBytes = 8;
-
 using Inspectors = std::deque<redis::Inspector>;  // a deque, since they cannot move
 
 /// An earlier server with the same run_id; empty if there is none.
@@ -109,15 +107,14 @@ std::string lines_of(const Finding& finding, std::size_t checks, const diag::Scr
   out += diag::paint(std::string(word), tint, screen);
   out += fmt::format("{:{}}{:{}}", "", kLevel - word.size() + kGap, finding.check, checks);
   std::size_t left = kIndent + kLevel + kGap + checks + kGap;
-  const bool limited = screen.width != diag::kNoLimit;
-  if (limited && left + kLeastText > screen.width) {
+  if (left + kLeastText > screen.width) {
     out.erase(out.find_last_not_of(' ') + 1).append("\n");
     left = 2 * kIndent;
     out.append(left, ' ');
   } else {
     out.append(kGap, ' ');
   }
-  const std::size_t room = limited ? screen.width - left : screen.width;
+  const std::size_t room = screen.width - left;
   const auto [fact, remedy] = parts_of(finding, screen);
   // A word that is longer than the screen is not cut: it may have to be copied.
   std::size_t indent = 0;
@@ -222,11 +219,11 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
 
 }  // namespace
 
-Exit check(const cli::Check& request) {
+Exit carry_out(const cli::Check& request) {
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
   const driver::LockId lock = driver::lock_id(
-      settings, ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name);
+      settings, ours ? "redlock-check-" + os::random_hex(8) : request.name);
   const Tried tried{lock.name, ours};
   driver::Interview interview(settings, driver::timeouts_of(settings));
   Inspectors inspectors;

@@ -126,7 +126,7 @@ std::string as_table(const std::vector<SettingLine>& lines) {
 
 }  // namespace
 
-Exit show_settings(const Draft& draft) {
+Exit carry_out(const cli::ShowConfig& draft) {
   const std::vector<SettingLine> lines = lines_of(draft);
   return driver::print(draft.json ? as_json(lines) : as_table(lines), ExitStatus::ok);
 }

@@ -48,11 +48,8 @@ struct Tried {
 std::vector<Finding> diagnose(const redis::Endpoint& server, const redis::Inspection& inspection,
                               const config::Settings& settings, const Tried& tried,
                               const std::string& twin);
-
-/// The findings about the set of servers as a whole.
 std::vector<Finding> diagnose_set(const config::Settings& settings);
 
-/// The outcome of acquiring, renewing and releasing a lock.
 struct SelfTestResult {
   /// The last answer of one server to each request; none if there was no request, or no answer in
   /// time.
@@ -75,15 +72,12 @@ struct SelfTestResult {
 /// same server set. The user should not wait for the first renewal, due after a third of the ttl:
 /// the clock of the self-test jumps to it, so the servers see an early renewal.
 SelfTestResult test_lock(const config::Settings& settings, const driver::LockId& lock);
-
-/// The findings of the self-test.
 std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test,
                                         const config::Settings& settings, const Tried& tried);
 
 /// The time since the server's start; none if the server does not report it.
 std::optional<std::chrono::seconds> uptime(const redis::Inspection& inspection);
-
-/// Whether a server can vote, by its own information.
+/// By the server's own information.
 bool can_vote(const redis::Inspection& inspection);
 
 }  // namespace redlock::look

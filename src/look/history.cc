@@ -6,7 +6,6 @@
 // its first half second.
 #include "look/history.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -25,11 +24,9 @@ namespace redlock::look {
 
 namespace {
 
-using config::Settings;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
-/// Whether the run falls into the time that the user asked about.
 bool is_within(const PastRun& run, const cli::History& request) {
   const bool late = request.until && run.began >= *request.until;
   const bool early =
@@ -52,7 +49,7 @@ std::vector<std::string> chosen(const cli::History& request, Query& query) {
     }
     return names;
   }
-  names = query.names(request.refused ? Query::Which::numbered : Query::Which::logged);
+  names = query.names(request.refused ? "fence" : "log");
   std::erase_if(names, [&request](const std::string& name) {
     return !request.names.empty() &&
            std::ranges::none_of(request.names, [&name](const std::string& word) {
@@ -219,28 +216,43 @@ Exit show_refusals(const std::vector<Observed>& locks, const Query& query,
 }
 
 /// Of a run, ignoring that it may be a maintenance hold.
-Meaning meaning_of_run(const PastRun& run) {
+Outcome outcome_of_run(const PastRun& run) {
   using diag::Tint;
+  const records::Holder& who = run.entry.who;
+  const std::string reason = diag::printable(run.entry.reason, 60);
+  const std::string why = reason.empty() ? "" : " (" + reason + ")";
   switch (run.ending) {
-    case Ending::ended:
-      if (run.entry.status.value_or(0) == 0) return {"ended", "good", Tint::none, false};
-      return {"ended", "failed", Tint::bad, true};
+    case Ending::ended: {
+      const auto status = run.entry.status;
+      const bool failed = status.value_or(0) != 0;
+      const std::string text = (status ? fmt::format("exit {}", *status) : "ended") + why;
+      return {"ended", failed ? "failed" : "good", failed ? Tint::bad : Tint::none, failed, text,
+              text};
+    }
     case Ending::lost:
-      return {"lost", "failed", Tint::bad, true};
-    case Ending::forced:
-      return {"forced", "forced", Tint::notice, true};
-    case Ending::running:
-      return {"running", "running", Tint::good, false};
+      return {"lost", "failed", Tint::bad, true, "lost", "lost" + (reason == "lost" ? "" : why)};
+    case Ending::forced: {
+      const bool known = run.forced_by && !run.forced_by->host.empty();
+      const std::string text = known ? "forced by " + diag::person(*run.forced_by) : "forced";
+      return {"forced", "forced", Tint::notice, !who.maintenance, text, text};  // so a hold may end
+    }
+    case Ending::running: {
+      const std::string text = who.maintenance ? "held" : "running";
+      return {"running", "running", Tint::good, false, text, text};
+    }
     case Ending::unclear:
-      return {"", "unknown", Tint::notice, false};
+      return {"", "unknown", Tint::notice, false, "not known", "not known (may be running)"};
     case Ending::skipped:
-      return {"skipped", "skipped", Tint::none, false};
+      return {"skipped", "skipped", Tint::none, false,
+              run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips),
+              diag::counted(run.skips, "run") + " skipped (--once)"};
     case Ending::expired:
-      return {"expired", "good", Tint::none, false};
+      if (who.unattended) return {"expired", "good", Tint::none, false, "expired", "expired"};
+      return {"expired", "good", Tint::none, false, "ended", "ended (its time was over)"};
     case Ending::unknown:
       break;
   }
-  return {"unknown", "unknown", Tint::bad, true};
+  return {"unknown", "unknown", Tint::bad, true, "never ended", "never ended (expired or killed)"};
 }
 
 }  // namespace
@@ -257,7 +269,7 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   for (PastRun& run : runs) {
     const bool shown = request.at ? held_at(run, *request.at)
                                   : is_within(run, request) &&
-                                        (!request.failed || meaning_of(run).failed);
+                                        (!request.failed || outcome_of(run).failed);
     if (shown) {
       view.runs.push_back(std::move(run));
     } else if (request.at && run.ending != Ending::skipped) {
@@ -275,43 +287,11 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   return view;
 }
 
-Meaning meaning_of(const PastRun& run) {
-  Meaning meaning = meaning_of_run(run);
-  if (!run.entry.who.maintenance) return meaning;
-  if (run.ending == Ending::forced) meaning.failed = false;  // that is how a hold ends
-  if (!meaning.failed && run.ending != Ending::unclear) meaning.kind = "hold";
-  return meaning;
-}
-
-std::string outcome_of(const PastRun& run, Length length) {
-  const bool more = length == Length::more;
-  const std::string reason = diag::printable(run.entry.reason, 60);
-  switch (run.ending) {
-    case Ending::ended: {
-      const std::string status =
-          run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
-      return reason.empty() ? status : fmt::format("{} ({})", status, reason);
-    }
-    case Ending::lost:
-      return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
-                                                         : "lost";
-    case Ending::forced:
-      if (run.forced_by->host.empty()) return "forced";
-      return "forced by " + diag::person(*run.forced_by);
-    case Ending::running:
-      return run.entry.who.maintenance ? "held" : "running";
-    case Ending::expired:
-      if (run.entry.who.unattended) return "expired";
-      return more ? "ended (its time was over)" : "ended";
-    case Ending::skipped:
-      if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
-      return diag::counted(run.skips, "run") + " skipped (--once)";
-    case Ending::unclear:
-      return more ? "not known (may be running)" : "not known";
-    case Ending::unknown:
-      break;
-  }
-  return more ? "never ended (expired or killed)" : "never ended";
+Outcome outcome_of(const PastRun& run) {
+  Outcome outcome = outcome_of_run(run);
+  const bool known = !outcome.failed && run.ending != Ending::unclear;
+  if (run.entry.who.maintenance && known) outcome.kind = "hold";
+  return outcome;
 }
 
 std::vector<PastRun> runs_of(const std::vector<HistoryView>& views) {
@@ -321,17 +301,13 @@ std::vector<PastRun> runs_of(const std::vector<HistoryView>& views) {
   return runs;
 }
 
-std::tm local_time(milliseconds unix_time) {
-  return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(unix_time).count()});
-}
-
-Exit history(const cli::History& asked) {
+Exit carry_out(const cli::History& asked) {
   cli::History request = asked;
   const bool picture = !request.svg.empty() || !request.html.empty();
   if (picture && !request.since) {
     request.since = request.until.value_or(os::unix_now()) - std::chrono::hours(24);
   }
-  const Settings& settings = request.settings;
+  const config::Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look(chosen(request, query), redis::Marks::asked);
   if (request.refused) return show_refusals(locks, query, request);

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,7 +80,6 @@ struct HistoryView {
   std::vector<Refusals> refusals = {};                  ///< runs that gave up, by host
 };
 
-/// Selects the runs that the user has asked for.
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
 
 /// How long the run held the lock, until `now` (Unix time) if it still does. None if that is not
@@ -89,17 +87,16 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
 std::optional<std::chrono::milliseconds> length_of(const PastRun& run,
                                                    std::chrono::milliseconds now);
 
-struct Meaning {
+/// What became of a run.
+struct Outcome {
   std::string_view word;  ///< in JSON; empty: not known
   std::string_view kind;  ///< of its bar in a picture
   diag::Tint tint;
   bool failed;  ///< --failed shows it: a command that failed, a lock that did not last long enough
+  std::string brief;  ///< "exit 0", "lost"…
+  std::string whole;  ///< the same with more detail
 };
-Meaning meaning_of(const PastRun& run);
-
-enum class Length { few, more };
-/// "exit 0", "lost"…, in a few words or with more detail.
-std::string outcome_of(const PastRun& run, Length length);
+Outcome outcome_of(const PastRun& run);
 
 /// All of them in one list, by the time they began.
 std::vector<PastRun> runs_of(const std::vector<HistoryView>& views);
@@ -112,9 +109,6 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
 /// A table that fits the screen, with a line for each host with runs that gave up.
 std::string as_table_of_refusals(const std::vector<HistoryView>& views,
                                  const cli::History& request, const diag::Screen& screen);
-
-/// A Unix time in the local time zone.
-std::tm local_time(std::chrono::milliseconds unix_time);
 
 /// Unix time.
 struct Span {

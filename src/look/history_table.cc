@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "config/value.h"
 #include "diag/blocker.h"
 #include "look/history.h"
 #include "look/screen.h"
@@ -47,7 +48,7 @@ constexpr std::size_t kLeastTimeline = 5;
 constexpr std::size_t kMostTimeline = 48;
 
 std::string time_of(milliseconds unix_time, std::size_t width) {
-  const std::tm local = local_time(unix_time);
+  const std::tm local = config::local_time(unix_time);
   return width < kFullTime ? fmt::format("{:%m-%d %H:%M}", local)
                            : fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
 }
@@ -60,8 +61,9 @@ Line line_of(const PastRun& run, milliseconds now, const diag::Screen& screen) {
   line[name].text = diag::bare_name(run.lock);
   if (run.knows_beginning) line[when].text = time_of(run.began, width);
   if (const auto length = length_of(run, now)) line[held].text = diag::for_people(*length);
-  line[outcome] = {outcome_of(run, wide ? Length::more : Length::few), meaning_of(run).tint};
-  if (!wide) line[outcome].text = diag::cut(line[outcome].text, kMostOutcome, screen.charset);
+  const Outcome known = outcome_of(run);
+  line[outcome] = {wide ? known.whole : diag::cut(known.brief, kMostOutcome, screen.charset),
+                   known.tint};
   if (!who.host.empty()) {
     line[holder].text = diag::person(who);
     if (!who.maintenance) line[pid].text = std::to_string(who.pid);
@@ -161,14 +163,14 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   const Timeline timeline = timeline_of(runs, request, now, widths.back(), screen.charset);
   lines.front().push_back({timeline.head(), diag::Tint::faint});
   for (std::size_t run = 0; run < runs.size(); ++run) {
-    lines[run + 1].push_back({drawn(runs[run], timeline, now), meaning_of(runs[run]).tint});
+    lines[run + 1].push_back({drawn(runs[run], timeline, now), outcome_of(runs[run]).tint});
   }
   return lay_out(lines, widths, screen);
 }
 
 std::string Timeline::head() const {
-  const std::tm from = local_time(span.begin);
-  const std::tm to = local_time(span.end);
+  const std::tm from = config::local_time(span.begin);
+  const std::tm to = config::local_time(span.end);
   const bool one_day = from.tm_year == to.tm_year && from.tm_yday == to.tm_yday;
   const bool seconds = span.end - span.begin < std::chrono::minutes(2) && width >= 17;
   const auto text = [&](const std::tm& time) {

@@ -56,7 +56,6 @@ Members person(const records::Holder& who) {
           {"maintenance", who.maintenance}};
 }
 
-/// Each server, and the reason if it could not be asked.
 Json servers_json(const config::Settings& settings, const Troubles& troubles) {
   std::vector<Json> servers;
   for (std::size_t server = 0; server < troubles.size(); ++server) {
@@ -92,7 +91,6 @@ Json view(const Observed& lock, std::size_t server, const std::string& display) 
                        {"error", none ? Json(none->why) : Json()}});
 }
 
-/// An array with an object for each host.
 Json refusals_json(const std::vector<Refusals>& refusals) {
   return array_of(refusals, [](const Refusals& each) {
     Members members{{"host", each.host},
@@ -190,7 +188,7 @@ Json describe(const std::optional<PastRun>& run) {
   if (!run) return {};
   const records::LogEntry& entry = run->entry;
   Members members{
-      {"outcome", text_or_null(meaning_of(*run).word)},
+      {"outcome", text_or_null(outcome_of(*run).word)},
       {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},
       {"status", entry.status},
       {"reason", text_or_null(entry.reason)}};

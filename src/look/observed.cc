@@ -170,11 +170,8 @@ Query::Query(const config::Settings& settings)
   }
 }
 
-std::vector<std::string> Query::names(Which which, const std::string& pattern) {
-  const char* const part = which == Which::held     ? "holder"
-                           : which == Which::logged ? "log"
-                                                    : "fence";
-  for (redis::Observer& observer : observers_) observer.scan(part, os::boot_now());
+std::vector<std::string> Query::names(std::string_view helper, const std::string& pattern) {
+  for (redis::Observer& observer : observers_) observer.scan(helper, os::boot_now());
   interview_.finish();
   std::set<std::string> names;
   for (const redis::Observer& observer : observers_) {
@@ -264,21 +261,11 @@ std::optional<diag::Overdue> overdue(const Observed& lock) {
 }
 
 Appearance appearance_of(lock::State state) {
-  switch (state) {
-    case lock::State::free:
-      return {"free", diag::Tint::none};
-    case lock::State::held:
-      return {"held", diag::Tint::good};
-    case lock::State::cooling:
-      return {"cooling", diag::Tint::notice};
-    case lock::State::revoked:
-      return {"revoked", diag::Tint::notice};
-    case lock::State::foreign:
-      return {"foreign", diag::Tint::notice};
-    case lock::State::undecided:
-      break;
-  }
-  return {"undecided", diag::Tint::bad};
+  using diag::Tint;
+  constexpr Appearance kInOrder[] = {  // of lock::State
+      {"free", Tint::none},      {"held", Tint::good},      {"cooling", Tint::notice},
+      {"revoked", Tint::notice}, {"foreign", Tint::notice}, {"undecided", Tint::bad}};
+  return kInOrder[static_cast<std::size_t>(state)];
 }
 
 std::vector<std::size_t> left_overs(const Observed& lock) {

@@ -91,11 +91,10 @@ class Query {
   /// `settings` must outlive this.
   explicit Query(const config::Settings& settings);
 
-  enum class Which { held, logged, numbered };
-
-  /// The names of all locks with the configured prefix on any server, sorted. `pattern`: only those
-  /// that match it, see fnmatch(3); empty: all.
-  std::vector<std::string> names(Which which, const std::string& pattern = {});
+  /// The names of all locks with the configured prefix that have this helper key on any server,
+  /// sorted: see redis::Observer::scan(). `pattern`: only those that match it, see fnmatch(3);
+  /// empty: all.
+  std::vector<std::string> names(std::string_view helper, const std::string& pattern = {});
 
   /// `reader`: see redis::Observer::look().
   std::vector<Observed> look(const std::vector<std::string>& names,
@@ -120,7 +119,6 @@ class Query {
 /// If one job holds the lock, and has missed a renewal.
 std::optional<diag::Overdue> overdue(const Observed& lock);
 
-/// One lock, as a Query shows it.
 Observed look_at(const std::string& name, const config::Settings& settings,
                  const std::string& reader = {});
 
@@ -165,9 +163,5 @@ std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
 /// Everything about a lock: several lines that fit the screen, safe to print.
 std::string as_block(const Observed& lock, const config::Settings& settings,
                      const diag::Screen& screen);
-
-/// The locks in the text format of Prometheus. `usable`: how many servers answered everything.
-std::string to_prometheus(const std::vector<Observed>& locks, std::size_t usable,
-                          std::size_t servers);
 
 }  // namespace redlock::look

@@ -105,7 +105,7 @@ std::string who_of(const PastRun& run) {
 
 /// The tooltip of a run.
 std::string about(const PastRun& run) {
-  std::string text = outcome_of(run, Length::more);
+  std::string text = outcome_of(run).whole;
   if (run.knows_beginning) text = config::format_moment(run.began) + ": " + text;
   if (run.ended && run.ending != Ending::skipped) {
     text += ", held for " + diag::for_people(*run.ended - run.began);
@@ -152,7 +152,7 @@ void draw_run(Drawing& canvas, const PastRun& run, int y) {
     canvas.bar(extent.begin, run.began, y + kBar / 2 - 2, 4, "wait",
                "waited " + diag::for_people(run.began - extent.begin));
   }
-  const std::string_view kind = meaning_of(run).kind;
+  const std::string_view kind = outcome_of(run).kind;
   // Without colours, the higher and the dashed bars are still distinct.
   const int out = kind == "failed" || kind == "forced" ? kStandsOut : 0;
   canvas.bar(run.began, extent.end, y + 1 - out, kBar - 2 + 2 * out, "run " + std::string(kind),
@@ -170,7 +170,7 @@ std::string summary(const HistoryView& view) {
       skipped += run.skips;
     } else {
       ++runs;
-      if (meaning_of(run).failed) ++failed;
+      if (outcome_of(run).failed) ++failed;
     }
   }
   std::string text = diag::counted(runs, "run");
@@ -205,7 +205,7 @@ std::vector<milliseconds> ticks(const Span& span) {
     return (span.end - span.begin) / each < static_cast<std::int64_t>(kMostTicks);
   });
   const auto length = step == kSteps.end() ? (span.end - span.begin) / 6 : milliseconds(*step);
-  std::tm moment = local_time(span.begin);
+  std::tm moment = config::local_time(span.begin);
   moment.tm_hour = moment.tm_min = moment.tm_sec = 0;
   std::vector<milliseconds> all;
   for (int guard = 0; guard < 2000; ++guard) {
@@ -224,7 +224,7 @@ std::vector<milliseconds> ticks(const Span& span) {
 void draw_axis(Drawing& canvas, int from, int to) {
   int number = 0;
   for (const milliseconds at : ticks(canvas.span)) {
-    const std::tm time = local_time(at);
+    const std::tm time = config::local_time(at);
     const bool midnight = time.tm_hour == 0 && time.tm_min == 0;
     const std::string odd = number++ % 2 == 1 ? " odd" : "";
     canvas.line(canvas.place(at), from, to, "tick");
@@ -315,8 +315,9 @@ std::string row_of_table(const PastRun& run, milliseconds now) {
     return fmt::format("<td class=\"{}\">{}</td>", kind, escaped(text));
   };
   const auto length = length_of(run, now);
+  const Outcome outcome = outcome_of(run);
   return "<tr>" + cell(run.knows_beginning ? config::format_moment(run.began) : "-") +
-         cell(outcome_of(run, Length::more), meaning_of(run).failed ? "bad" : "") +
+         cell(outcome.whole, outcome.failed ? "bad" : "") +
          cell(diag::bare_name(run.lock), "name") +
          cell(length ? diag::for_people(*length) : "-") +
          cell(who_of(run)) + cell(run.entry.waited ? diag::for_people(*run.entry.waited) : "-") +

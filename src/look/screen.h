@@ -25,14 +25,10 @@ struct Cell {
 /// The cells of a line, one per column. The headings are a line, too.
 using Line = std::vector<Cell>;
 
-/// The headings of a table.
 Line heading(std::span<const std::string_view> words);
 
-/// The blanks between two columns.
-inline constexpr std::size_t kGap = 2;
-
-/// A command cut to fewer columns is of no use.
-inline constexpr std::size_t kLeastCommand = 12;
+inline constexpr std::size_t kGap = 2;            ///< blanks between two columns
+inline constexpr std::size_t kLeastCommand = 12;  ///< a command cut to fewer columns is of no use
 
 /// The width of each column, 0 if the table leaves it out. The last column is as wide as its widest
 /// cell, and may be cut.
@@ -43,10 +39,7 @@ using Widths = std::vector<std::size_t>;
 Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out,
            std::size_t width);
 
-/// The width of a line with these columns.
-std::size_t sum(const Widths& widths);
-
-/// The width of the widest cell.
+std::size_t sum(const Widths& widths);  ///< of a line with these columns
 std::size_t widest(const std::vector<Line>& lines, std::size_t column);
 
 /// Cuts the cells of a column to `most` columns of the screen.

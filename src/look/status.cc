@@ -52,8 +52,7 @@ struct Block {
   /// The columns for the text of an entry.
   [[nodiscard]] std::size_t room() const {
     const std::size_t left = kLabel + 2;
-    const std::size_t width = screen.width;
-    return width == diag::kNoLimit ? width : std::max(width, 2 * left) - left;
+    return std::max(screen.width, 2 * left) - left;
   }
 };
 
@@ -326,7 +325,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   return block.text;
 }
 
-Exit status(const cli::Status& request) {
+Exit carry_out(const cli::Status& request) {
   std::vector<std::string> typed = {"redlock", "status"};
   typed.insert(typed.end(), request.names.begin(), request.names.end());
   return show(request, typed,

@@ -21,12 +21,6 @@
 
 namespace redlock::os {
 
-namespace {
-
-constexpr std::array kStandard = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-
-}  // namespace
-
 void fail(const std::string& what) {
   throw Error(ExitStatus::os_error, what + ": " + std::strerror(errno));
 }
@@ -86,7 +80,7 @@ void require_free_descriptors(std::size_t count) {
 }
 
 void occupy_standard_descriptors() {
-  for (const int wanted : kStandard) {
+  for (int wanted = STDIN_FILENO; wanted <= STDERR_FILENO; ++wanted) {
     if (::fcntl(wanted, F_GETFD) >= 0) continue;
     // open(2) returns the lowest free number: in this order exactly the missing one.
     if (::open("/dev/null", O_RDWR | O_CLOEXEC) != wanted) fail("/dev/null");
@@ -112,7 +106,7 @@ void detach() {
   if (::chdir("/") != 0) errno = 0;
   Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null) fail("/dev/null");
-  for (const int fd : kStandard) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     // A caller that reads our output to the end (`token=$(…)`) would wait for our death.
     if (::dup2(null.get(), fd) < 0) fail("dup2");
   }

@@ -98,7 +98,6 @@ void detach();
 /// if somebody renames it. Each result is an errno, or 0.
 class Directory {
  public:
-  /// Opens it; see error().
   explicit Directory(const std::string& path);
 
   [[nodiscard]] int error() const { return error_; }

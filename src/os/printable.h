@@ -20,6 +20,11 @@ char32_t code_of(std::string_view character);
 /// Whether a message may show one character as it is, see printable().
 bool is_printable(std::string_view character);
 
+/// Unlike std::isdigit, the same in every locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 /// A control byte of ASCII.
 constexpr bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;

@@ -49,13 +49,11 @@ Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
   for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
-    if (at->ai_addrlen > sizeof(sockaddr_storage)) continue;
     Address address;
     std::memcpy(&address.storage, at->ai_addr, at->ai_addrlen);
     address.length = at->ai_addrlen;
     result.addresses.push_back(address);
   }
-  if (result.addresses.empty()) result.error = EAI_NONAME;
   return result;
 }
 

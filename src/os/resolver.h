@@ -20,7 +20,6 @@ struct Address {
   socklen_t length = 0;
 };
 
-/// The result of a lookup.
 struct Resolution {
   int error = 0;                   ///< 0, or an EAI_* code of getaddrinfo(3)
   int system_error = 0;            ///< errno, for EAI_SYSTEM

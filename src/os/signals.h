@@ -27,7 +27,6 @@ struct KnownSignal {
 /// In the order of the numbers.
 std::span<const KnownSignal> known_signals();
 
-/// A signal sent to this process.
 struct ReceivedSignal {
   int number;
   pid_t sender;      ///< 0: the kernel, or a process that our PID namespace does not contain

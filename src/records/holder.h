@@ -43,8 +43,6 @@ struct Holder {
 
 /// The holder as JSON, as in redlock-protocol(7). Bytes that are not UTF-8 are replaced.
 std::string to_json(const Holder& holder);
-
-/// The same holder, since now.
 Holder since_now(Holder holder);
 
 /// Reads what to_json() writes, but from a server, so that nothing in it can be trusted. A missing

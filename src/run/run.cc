@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/run.h"
+#include "run/runner.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 #include "driver/progress.h"
 #include "error.h"
 #include "lock/value.h"
-#include "run/runner.h"
 
 namespace redlock::run {
 
@@ -39,7 +38,7 @@ void check_outer(const std::string& token, const std::string& name,
 
 }  // namespace
 
-Exit run(const cli::Run& request) {
+Exit carry_out(const cli::Run& request) {
   const char* const environment = std::getenv("REDLOCK_HELD");
   const std::string held = environment == nullptr ? "" : environment;
   // One moment for both: otherwise the first stage would wait a little less than -w says.

@@ -17,10 +17,14 @@
 
 #include "cli/command_line.h"
 #include "driver/setup.h"
+#include "exit_status.h"
 #include "os/process.h"
 #include "run/metrics.h"
 
 namespace redlock::run {
+
+/// Throws Error if redlock cannot run a job.
+Exit carry_out(const cli::Run& request);
 
 /// Throws Error (64) if the environment has what a stage tells the next one, but our parent is not
 /// a redlock. To be called before anything reads these variables: they name descriptors to read.

@@ -64,16 +64,13 @@ std::string percent_encode(std::string_view path) {
 // Each of the start_…() functions returns when all its servers are ready, and gives the value of
 // REDLOCK_SERVERS.
 
-/// Servers that know nothing of each other, on Unix sockets.
-std::string start_plain(SandboxServers& servers, int count) {
+std::string start_plain(SandboxServers& servers, std::size_t count) {
   std::string uris;
-  for (int i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const std::size_t server = servers.start({.lines = "port 0\n"});
     uris.append(uris.empty() ? "" : " ").append("unix://" + percent_encode(servers.socket(server)));
   }
-  for (int i = 0; i < count; ++i) {
-    servers.until(static_cast<std::size_t>(i), "PING\n", {"+PONG"});
-  }
+  for (std::size_t i = 0; i < count; ++i) servers.until(i, "PING\n", {"+PONG"});
   return uris;
 }
 
@@ -86,9 +83,10 @@ constexpr std::size_t kPrimaries = 3;
 constexpr std::size_t kNodes = 6;  ///< node i + kPrimaries is the replica of node i
 constexpr std::size_t kSlots = 16384;
 
-/// No node may look down before the cluster is ready; later a fail-over should not take long.
-constexpr const char* kFirstTimeout = "15000";
-constexpr const char* kTimeout = "2000";
+// No node may look down before the cluster is ready; later a fail-over should not take long.
+constexpr const char* kClusterLines =
+    "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 15000\n";
+constexpr const char* kSetTimeout = "CONFIG SET cluster-node-timeout 2000\n";
 
 using Ids = std::vector<std::string>;
 
@@ -129,12 +127,6 @@ std::string port_lines(int port) {
       "port {}\nbind 127.0.0.1\nrepl-diskless-sync yes\nrepl-diskless-sync-delay 0\n", port);
 }
 
-std::string cluster_lines(int port) {
-  return port_lines(port) +
-         "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout " +
-         kFirstTimeout + '\n';
-}
-
 /// "127.0.0.1:PORT,127.0.0.1:PORT…"
 std::string nodes_at(int first_port, int count) {
   std::string nodes = fmt::format("127.0.0.1:{}", first_port);
@@ -153,15 +145,14 @@ void until_ready(SandboxServers& servers, const Ids& ids) {
                   {"disconnected", "handshake"});
   }
   // The first OK is the answer to AUTH.
-  const std::string timeout = std::string("CONFIG SET cluster-node-timeout ") + kTimeout + '\n';
-  for (std::size_t i = 0; i < kNodes; ++i) servers.until(i, timeout, {"+OK\r\n+OK"});
+  for (std::size_t i = 0; i < kNodes; ++i) servers.until(i, kSetTimeout, {"+OK\r\n+OK"});
 }
 
 std::string start_cluster(SandboxServers& servers) {
   const int first_port = random_ports();
   const Ids ids = make_ids(kNodes);
   for (std::size_t i = 0; i < kNodes; ++i) {
-    servers.start({.lines = cluster_lines(first_port + static_cast<int>(i)),
+    servers.start({.lines = port_lines(first_port + static_cast<int>(i)) + kClusterLines,
                    .nodes = nodes_conf(first_port, ids, i)});
   }
   until_ready(servers, ids);
@@ -219,14 +210,13 @@ std::string start_sentinels(SandboxServers& servers) {
 }
 
 /// Starts what the command line asks for. If another process has one of the ports, this starts all
-/// of them again, on other ports. Throws Error: 69 if a server is not ready, 71 if the system
-/// refused something.
+/// of them again, on other ports.
 std::string start(SandboxServers& servers, const cli::Sandbox& wanted) {
   for (int tries = 1;; ++tries) {
     try {
       if (wanted.kind == cli::Sandbox::Kind::cluster) return start_cluster(servers);
       if (wanted.kind == cli::Sandbox::Kind::sentinel) return start_sentinels(servers);
-      return start_plain(servers, wanted.servers);
+      return start_plain(servers, static_cast<std::size_t>(wanted.servers));
     } catch (const Error& error) {
       // The end of the server's log says so.
       if (tries == kTries || std::strstr(error.what(), "Address already in use") == nullptr) throw;
@@ -260,9 +250,7 @@ void keep(const cli::Sandbox& wanted, const std::string& password, os::Fd lifeli
 /// process that made it ends, the keeper kills the servers, removes their directory and ends.
 class SandboxKeeper {
  public:
-  /// Returns when all servers are ready. `password`: what they ask for; empty: nothing. Throws
-  /// Error: 69 if there is no server program or a server does not start, 71 if the system refused
-  /// something.
+  /// Returns when all servers are ready. `password`: what they ask for; empty: nothing.
   SandboxKeeper(const cli::Sandbox& wanted, const std::string& password) {
     os::Pipe lifeline = os::make_pipe();
     os::Pipe report = os::make_pipe();
@@ -391,7 +379,7 @@ std::string described(const cli::Sandbox& wanted) {
 
 }  // namespace
 
-Exit run_sandbox(const cli::Sandbox& wanted) {
+Exit carry_out(const cli::Sandbox& wanted) {
   const std::vector<std::string> command = wanted.command.empty() ? users_shell() : wanted.command;
   // Nobody else reaches a Unix socket in the directory; every user of this host reaches a port.
   const bool on_ports = wanted.kind != cli::Sandbox::Kind::plain;

@@ -19,7 +19,7 @@ namespace redlock::sandbox {
 /// ends the servers. Gives the command's exit status or signal. Throws Error: 69 if there is no
 /// server program or a server is not ready, 71 if the system refused, 126 and 127 for a command
 /// that cannot be run.
-Exit run_sandbox(const cli::Sandbox& wanted);
+Exit carry_out(const cli::Sandbox& wanted);
 
 /// Servers in a directory of their own (mode 0700, in $TMPDIR or /tmp), as children of this
 /// process. The destructor kills and reaps them and removes the directory; if somebody kills this
@@ -34,7 +34,6 @@ class SandboxServers {
   SandboxServers(const SandboxServers&) = delete;
   SandboxServers& operator=(const SandboxServers&) = delete;
 
-  /// What is different from server to server.
   struct Configuration {
     std::string lines;      ///< of redis.conf
     std::string nodes{};    ///< nodes.conf; empty: none

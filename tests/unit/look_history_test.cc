@@ -107,25 +107,25 @@ TEST_CASE("history: bars lie where their time is, and something is seen of each"
 
 TEST_CASE("history: outcomes in few words and in more") {
   PastRun past = run(0s, 10s);
-  CHECK(outcome_of(past, Length::few) == "ended");
+  CHECK(outcome_of(past).brief == "ended");
   past.entry.status = 143;
   past.entry.reason = "--max-runtime";
-  CHECK(outcome_of(past, Length::few) == "exit 143 (--max-runtime)");
-  CHECK(outcome_of(past, Length::more) == "exit 143 (--max-runtime)");
+  CHECK(outcome_of(past).brief == "exit 143 (--max-runtime)");
+  CHECK(outcome_of(past).whole == "exit 143 (--max-runtime)");
   past.ending = Ending::lost;
   past.entry.reason = "x\x1b[31m";
-  CHECK(outcome_of(past, Length::more) == "lost (x?[31m)");
+  CHECK(outcome_of(past).whole == "lost (x?[31m)");
   past.ending = Ending::forced;
   past.forced_by.emplace();
   past.forced_by->user = "ops";
   past.forced_by->host = "bastion";
-  CHECK(outcome_of(past, Length::few) == "forced by ops@bastion");
+  CHECK(outcome_of(past).brief == "forced by ops@bastion");
   past.forced_by->user.clear();
   past.forced_by->host.clear();
-  CHECK(outcome_of(past, Length::few) == "forced");
+  CHECK(outcome_of(past).brief == "forced");
   past.ending = Ending::skipped;
   past.skips = 1;
-  CHECK(outcome_of(past, Length::more) == "1 run skipped (--once)");
+  CHECK(outcome_of(past).whole == "1 run skipped (--once)");
 }
 
 TEST_CASE("history: failed runs, and the last ones") {
@@ -141,9 +141,9 @@ TEST_CASE("history: failed runs, and the last ones") {
   CHECK(view.runs[0].ending == Ending::unknown);
   PastRun taken = run(0s, 1s);
   taken.ending = Ending::forced;
-  CHECK(meaning_of(taken).failed);
+  CHECK(outcome_of(taken).failed);
   taken.entry.who.maintenance = true;
-  CHECK_FALSE(meaning_of(taken).failed);
+  CHECK_FALSE(outcome_of(taken).failed);
 }
 
 TEST_CASE("history: the usual length is that of the last five runs that ended well") {

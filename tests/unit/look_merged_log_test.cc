@@ -256,8 +256,8 @@ TEST_CASE("merged log: a plain acquire that nobody released has expired, and did
   const auto runs = merge({log}, {});
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].ending == Ending::expired);
-  CHECK_FALSE(meaning_of(runs[0]).failed);
-  CHECK(outcome_of(runs[0], Length::more) == "expired");
+  CHECK_FALSE(outcome_of(runs[0]).failed);
+  CHECK(outcome_of(runs[0]).whole == "expired");
   CHECK(merge({log}, {.sure = false})[0].ending == Ending::unclear);
   CHECK(merge({log}, {.holders = {{"a"}}})[0].ending == Ending::running);
 }

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Completion of redlock for bash 4.4 or later. `redlock completions bash` prints this file. redlock itself
-# knows what fits: `redlock completions for WORD...`, see src/cli/complete.h.
+# knows what fits: `redlock completions for WORD...`, see src/cli/complete.cc.
 
 # _redlock_words: sets words to the command line up to the cursor, and starts to the index in COMP_WORDS of
 # each of them. bash cuts words at : and =, as in a:b, redis://host and --option=value.

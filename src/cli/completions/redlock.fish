@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Completion of redlock for fish 3.1 or later. `redlock completions fish` prints this file. redlock itself
-# knows what fits: `redlock completions for WORD...`, see src/cli/complete.h.
+# knows what fits: `redlock completions for WORD...`, see src/cli/complete.cc.
 
 function __redlock_complete
     set -l words (commandline -opc)

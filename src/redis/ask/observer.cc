@@ -227,11 +227,7 @@ void Observer::begin_look(lock::Instant now) {
   for (Node& node : nodes_) node.wanted.clear();
   for (std::size_t index = 0; index < keys_.size(); ++index) {
     std::optional<std::size_t> at;
-    if (map_) {
-      at = map_->primary_of(keys_[index]);
-    } else if (!nodes_.empty()) {
-      at = 0;
-    }
+    if (!nodes_.empty()) at = map_ ? map_->primary_of(keys_[index]) : std::size_t{0};
     lock::Unreachable why = (at ? nodes_[*at].trouble : trouble_).value_or(lock::Unreachable{});
     if (at) {
       nodes_[*at].wanted.push_back(index);

@@ -75,7 +75,7 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
 
   /// Finds the keys of all locks that have this helper key there, by SCAN in bounded steps:
-  /// "holder" of the locks that redlock holds, "log" of those that it has held.
+  /// "holder" of the locks that redlock holds, "log" of those that it has held, "fence" of all.
   void scan(std::string_view part, lock::Instant now);
 
   /// Reads the locks with these keys. If `reader` is a reader's token, it is among the readers,

@@ -38,8 +38,6 @@ class Dialer {
 
   [[nodiscard]] Step step() const { return lookup_ ? Step::resolving : Step::connecting; }
   void interests(std::vector<os::Interest>& out) const;
-
-  /// When turn() must be called at the latest.
   [[nodiscard]] lock::Instant deadline() const { return wake_; }
 
  private:

@@ -188,7 +188,7 @@ void Link::receive(lock::Instant now) {
     take_replies(now);
     // Fewer bytes than there was room for were all of them, except with TLS: it returns one record
     // after another that has left the socket already.
-    if (!stream_ || (bytes.size() < chunk.size() && !stream_->secured())) return;
+    if (!stream_ || (bytes.size() < chunk.size() && tls_ == nullptr)) return;
   }
 }
 

@@ -78,7 +78,6 @@ class Link {
   /// more by the Sentinels: other connections to that server are of no use either.
   bool take_lost() { return std::exchange(lost_, false); }
 
-  /// Where the connection leads to.
   [[nodiscard]] const Endpoint& place() const {
     return locator_.place() != nullptr ? *locator_.place() : endpoint_;
   }

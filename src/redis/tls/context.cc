@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "redis/tls/context.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <openssl/pem.h>
 #include <unistd.h>
@@ -20,6 +21,24 @@
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
+
+// All releases of OpenSSL 3 share this ABI, and we are compiled with their headers.
+static_assert(OPENSSL_VERSION_MAJOR == 3);
+
+#if !REDLOCK_STATIC
+void* load_openssl(const char* function) {
+  constexpr const char* kName = "libssl.so.3";
+  static void* const library = ::dlopen(kName, RTLD_NOW | RTLD_LOCAL);
+  // dlsym(3) also searches the libraries that it depends on: most functions are libcrypto's.
+  void* const address = library == nullptr ? nullptr : ::dlsym(library, function);
+  if (address != nullptr) return address;
+  const char* const why = ::dlerror();
+  throw Error(ExitStatus::config,
+              std::string("TLS needs OpenSSL 3 (on Debian the package libssl3): ") +
+                  (why == nullptr ? kName : why));
+}
+#endif
+
 namespace {
 
 [[noreturn]] void fail(const std::string& what, const std::string& path, const std::string& why) {

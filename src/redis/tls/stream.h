@@ -55,7 +55,6 @@ class Stream {
   /// When the server's certificate expires, if it has shown one.
   [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const;
 
-  [[nodiscard]] bool secured() const { return tls_ != nullptr; }
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] std::optional<lock::Unreachable> failure() const;
 

@@ -32,7 +32,6 @@ struct Value {
   std::vector<Value> elements{};
 };
 
-/// How large one reply may be.
 struct ReplyLimits {
   std::size_t bytes = 1024 * 1024;  ///< on the wire
   std::size_t of_array = 1024;      ///< elements of one array
@@ -48,9 +47,7 @@ class ReplyParser {
   ReplyParser& operator=(const ReplyParser&) = delete;
 
   void feed(std::string_view bytes);
-
-  /// The next complete reply, if there is one.
-  std::optional<Value> next();
+  std::optional<Value> next();  ///< a complete reply
 
   /// The bytes were not RESP2, or exceeded the limits; no further reply will come.
   [[nodiscard]] bool broken() const;

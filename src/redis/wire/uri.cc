@@ -26,13 +26,9 @@ constexpr std::uint16_t kRedisPort = 6379;
 constexpr std::uint16_t kSentinelPort = 26379;
 constexpr std::size_t kMostNodes = 64;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// A letter, a digit, or a byte of `also`.
 bool is_plain(char c, std::string_view also) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+  return os::is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          also.find(c) != std::string_view::npos;
 }
 
@@ -41,7 +37,7 @@ bool is_plain(std::string_view text, std::string_view also) {
 }
 
 bool is_number(std::string_view text) {
-  return std::ranges::all_of(text, is_digit);
+  return std::ranges::all_of(text, os::is_digit);
 }
 
 /// The text before the first separator, and that after it, if there is one.

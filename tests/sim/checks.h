@@ -42,10 +42,11 @@ class Checks {
                    Token lock_token, Time at);
   void job_gone(std::size_t client, Time at);
   [[nodiscard]] bool has_job(std::size_t client) const { return leases_[client].live; }
-  /// Whether the client cannot know if the server has its lock.
+  /// Whether the client cannot know if the server has its lock. A server that has said that it is gone
+  /// may have it again: by a late request, or by another process of the lock.
   [[nodiscard]] bool is_unsure(std::size_t client, std::size_t server) const {
     const Word& word = leases_[client].words[server];
-    return word.repairing || word.silent;
+    return word.repairing || word.silent || word.gone;
   }
   [[nodiscard]] Token lock_token(std::size_t client) const { return leases_[client].lock_token; }
   /// The client stops its job: if that is because the lock is lost, it is not kept.

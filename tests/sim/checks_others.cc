@@ -82,7 +82,12 @@ void Checks::check_crowd(std::size_t client, Time at) {
     const Token theirs = leases_[other].lock_token;
     if (other == client || !leases_[other].live || excused(other, at)) continue;
     if (is_deleted(theirs) || !same_kind(theirs, mine)) continue;
-    if (is_forgotten(other, client, at) || is_forgotten(client, other, at)) continue;
+    // One whose slot another has, too, whom servers let in that forgot it.
+    bool doubled = is_forgotten(client, other, at);
+    for (std::size_t by = 0; by < schedule_->clients && !doubled; ++by) {
+      doubled = by != other && leases_[by].live && is_forgotten(other, by, at);
+    }
+    if (doubled || is_forgotten(other, client, at)) continue;
     if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
   }
   if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;

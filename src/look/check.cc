@@ -95,7 +95,9 @@ constexpr std::string_view kSeparator = "; ";  ///< see Verdict::text
 std::pair<std::string, std::string> parts_of(const Finding& finding, const diag::Screen& screen) {
   std::string text = diag::for_screen(finding.text, screen);
   const std::size_t at = finding.level == Level::ok ? text.npos : text.find(kSeparator);
-  if (screen.width == diag::kNoLimit || at == text.npos) return {std::move(text), {}};
+  if (screen.width == diag::kNoLimit || at == text.npos) {
+    return std::pair(std::move(text), std::string());
+  }
   return {text.substr(0, at), text.substr(at + kSeparator.size())};
 }
 

@@ -78,6 +78,9 @@ void check_mode(const Draft& draft) {
   const bool slots = settings.slots > 0;
   const bool once = settings.once.count() > 0;
   const bool min_hold = settings.min_hold.count() > 0;
+  const bool redisson = settings.as == config::As::redisson;
+  exclude(redisson && slots, "--as redisson", "--slots");
+  exclude(redisson && settings.shared, "--as redisson", "-s/--shared");
   exclude(slots && settings.shared, "--slots", "-s/--shared");
   exclude(slots && once, "--slots", "--once");
   exclude(slots && min_hold, "--slots", "--min-hold");

@@ -23,6 +23,9 @@ enum class When {
 /// How much of a command the servers store, for status and history to show.
 enum class RecordCommand { full, name, none };
 
+/// Whose locks the lock's key looks like.
+enum class As { redlock, redisson };
+
 /// What Settings::grace() gives without --kill-after.
 inline constexpr std::string_view kDefaultGrace = "5s or ttl/6, whichever is less";
 
@@ -48,6 +51,7 @@ struct Settings {
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< without a value: no limit; never zero
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;
+  As as = As::redlock;
   bool shared = false;          ///< one of many readers, not the one writer
   std::size_t slots = 0;        ///< this many jobs may run at the same time; 0: one
   std::string on_lost;          ///< a command for the shell; empty: none

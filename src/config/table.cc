@@ -39,6 +39,7 @@ constexpr std::string_view kOther = kLastGroups[3];
 
 constexpr std::string_view kWhen = "auto|always|never";
 constexpr std::string_view kHowMuch = "full|name|none";
+constexpr std::string_view kKinds = "redlock|redisson";
 
 /// The member in that part of the draft which has it.
 template <class Type, class Part>
@@ -252,6 +253,9 @@ constexpr Row kTable[] = {
        if (!value.empty()) redis::check_lock_name(value);  // the key begins with it
        draft.settings.prefix = value;
      }},
+    {"as", "--as", "REDLOCK_AS", kKinds, kServers,
+     "whose kind of lock it is; redisson: that of Redisson's getLock(NAME), in Java", "redlock",
+     Type::text, kLook, set<&Settings::as, to_choice<As, kKinds>>},
     {key::password_file, "--password-file", "REDLOCK_PASSWORD_FILE", "FILE", kServers,
      "the password for servers whose URI has none", "", Type::text, kLook,
      set<&Settings::password_file, to_file>},

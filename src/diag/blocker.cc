@@ -144,8 +144,13 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
            "more jobs than can be counted: somebody has added entries to the list of its readers, "
            "so all slots count as taken";
   }
-  return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's)",
-                            printable(*type, 20));
+  if (*type == "redisson") return verb + "a process that uses Redisson (its key says nothing more)";
+  if (*type == "plain string") {
+    return verb + "a redlock without --as redisson, or another program (its key is a string)";
+  }
+  return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's{})",
+                            printable(*type, 20),
+                            *type == "hash" ? "; for one of Redisson's, use --as redisson" : "");
 }
 
 std::string describe(const lock::Refused& refusal, std::size_t our_slots) {

@@ -334,10 +334,11 @@ void Reporter::say_notice(lock::ServerIndex server, const std::string& text) {
                     : "notice for the holder: " + printable(text, 100));
 }
 
-void Reporter::say_wake_up(lock::ServerIndex server, lock::Duration in) {
+void Reporter::say_wake_up(lock::ServerIndex server, lock::Duration in, bool by_redisson) {
   line(Verbosity::detailed, "{}: {}", servers_.at(server),
-       in == lock::Duration::zero() ? "the lock is free, and it is our turn"
-                                    : "the lock may be ours in " + for_people(in));
+       by_redisson ? "Redisson has unlocked the lock, or we begin to hear when it does"
+       : in == lock::Duration::zero() ? "the lock is free, and it is our turn"
+                                      : "the lock may be ours in " + for_people(in));
 }
 
 }  // namespace redlock::diag

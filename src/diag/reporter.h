@@ -53,7 +53,7 @@ class Reporter {
   void say_notice(lock::ServerIndex server, const std::string& text);
 
   /// Only when detailed: a wake-up from a server. `in`: see lock::Woken.
-  void say_wake_up(lock::ServerIndex server, lock::Duration in);
+  void say_wake_up(lock::ServerIndex server, lock::Duration in, bool by_redisson);
 
  private:
   [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;

@@ -112,7 +112,10 @@ void Driver::take_messages(lock::Instant now) {
     if (wake_up.text.empty()) {
       if (!over()) step(lock::Subscribed{wake_up.server}, now);
     } else if (const auto in = redis::read_wake_up(wake_up.text)) {
-      if (voices_.reporter != nullptr) voices_.reporter->say_wake_up(wake_up.server, *in);
+      const bool by_redisson = wake_up.text == redis::kUnlocked;
+      if (voices_.reporter != nullptr) {
+        voices_.reporter->say_wake_up(wake_up.server, *in, by_redisson);
+      }
       if (!over()) step(lock::Woken{*in}, now);
     }
   }
@@ -127,7 +130,7 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
   } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
     servers_.subscribe(listen->attempt, now);
   } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
-    servers_.join_queue(join->ticket, now);
+    servers_.join_queue(join->ticket, join->early, now);
   } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
     log(*line, now);
   }

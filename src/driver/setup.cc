@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "lock/value.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/loop.h"
@@ -131,8 +132,11 @@ redis::Timeouts timeouts_of(const config::Settings& settings) {
 
 redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
                               std::function<std::string()> record, std::string held_token) {
+  const bool redisson = held_token.empty() ? settings.as == config::As::redisson
+                                           : lock::is_of_redisson(held_token);
   return {settings.servers,
           {.key = lock.key,
+           .redisson = redisson,
            .shared = settings.shared,
            .slots = settings.slots,
            .held_token = std::move(held_token),

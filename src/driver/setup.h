@@ -43,8 +43,8 @@ lock::Plan plan_for(const config::Settings& settings);
 redis::Timeouts timeouts_of(const config::Settings& settings);
 
 /// The configured servers as voters on that lock. `record`: gives the holder record, as JSON.
-/// `held_token`: of the lock, if an ancestor of this process holds it. Throws Error (78) if the
-/// settings of TLS are not usable.
+/// `held_token`: of the lock, if another process holds it for us; it also tells the kind of the
+/// key. Throws Error (78) if the settings of TLS are not usable.
 redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
                               std::function<std::string()> record, std::string held_token = {});
 

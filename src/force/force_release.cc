@@ -118,6 +118,11 @@ class Forcing {
     hold_ = lock_.holder && lock_.holder->maintenance;
     const bool others = state == State::foreign || state == State::undecided;
     if (others && !removes()) return refuse_without_now();
+    const bool redisson = lock_.sighting && !lock_.sighting->owner.empty();
+    if (redisson && settings_.as != config::As::redisson && !settings_.quiet) {
+      say(" is a lock of Redisson's: without --as redisson, its waiters are not notified, and a "
+          "string under this name would let other locks of the same Java process expire");
+    }
     const bool done_before = state == State::revoked && !removes();
     if (!done_before && asks && !confirmed(question())) {
       driver::complain({"nothing was done"});

@@ -51,6 +51,7 @@ class Takeover {
   using Request = std::function<redis::Flight(std::size_t server)>;
   void carry_out(const std::vector<std::size_t>& servers, const Request& request);
   void ask(std::size_t server, redis::Flight flight, redis::Questions::Take take);
+  [[nodiscard]] bool is_redisson(std::size_t server) const;
   [[nodiscard]] std::string token_on(std::size_t server) const;
 
   const config::Settings& settings_;

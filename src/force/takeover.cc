@@ -59,7 +59,9 @@ void Takeover::remove() {
                        [this](std::size_t server) { return !token_on(server).empty(); });
   carry_out(servers, [this](std::size_t server) {
     const std::string token = token_on(server);
-    return redis::encode_remove(lock_.id.key, sighting_of(lock_, server), token,
+    lock::Sighting seen = sighting_of(lock_, server);
+    if (token.empty() && is_redisson(server)) seen.value = lock::stand_in_for("redisson");
+    return redis::encode_remove(lock_.id.key, seen, token,
                                 lock::is_shared(token) ? readers_ : std::vector<std::string>());
   });
 }
@@ -88,8 +90,16 @@ void Takeover::log(const records::LogEntry& entry) {
 
 void Takeover::ask(std::size_t server, redis::Flight flight, redis::Questions::Take take) {
   redis::Questions& questions = interview_.questions();
-  questions.ask(server, redis::for_server(std::move(flight), questions.place(server)),
+  const std::string_view key = is_redisson(server) ? lock_.id.key : std::string_view();
+  questions.ask(server, redis::for_server(std::move(flight), questions.place(server), key),
                 std::move(take), os::boot_now());
+}
+
+/// Whether its key there is to be treated as a lock of Redisson's: ours is if its token says so.
+bool Takeover::is_redisson(std::size_t server) const {
+  const std::string token = token_on(server);
+  if (!token.empty()) return lock::is_of_redisson(token);
+  return settings_.as == config::As::redisson && sighting_of(lock_, server).value == "type:hash";
 }
 
 /// For a server without a key this is the token that a quorum showed.

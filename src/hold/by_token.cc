@@ -133,7 +133,8 @@ class TokenCommand : private driver::Host {
         op_(op),
         reporter_(driver::reporter_for(settings, possession.lock.name, out_)),
         servers_(driver::open_servers(settings, possession.lock,
-                                      [record = possession.record] { return record; })),
+                                      [record = possession.record] { return record; },
+                                      possession.token)),
         by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
         driver_(by_token_, *this, servers_, signals_, {.reporter = &reporter_}) {
     servers_.adopt(kTheirs, possession.token);

@@ -44,6 +44,7 @@ struct Subscribe {
 struct JoinQueue {
   /// 0: only subscribe: the next acquire puts us into the queue, or we are there.
   Ticket ticket = 0;
+  bool early = false;  ///< we are among the first two
 };
 
 enum class StopReason {

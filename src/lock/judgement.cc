@@ -18,7 +18,8 @@ std::string identity(const Sighting& sighting) {
     const std::string_view token = read_value(sighting.value).token;
     return is_shared(token) ? "shared" : "token " + std::string(token);
   }
-  return sighting.value + " " + sighting.owner;
+  // The holder of a RedissonRedLock has another name on each server.
+  return sighting.value;
 }
 
 /// The state of the lock according to servers that name the same holder.

@@ -67,6 +67,13 @@ constexpr bool is_of_slot(std::string_view token) {
   return token.starts_with(kSlot);
 }
 
+/// The tokens of a lock whose key is a hash, as Redisson's are, begin with this.
+inline constexpr char kRedisson = 'r';
+
+constexpr bool is_of_redisson(std::string_view token) {
+  return token.starts_with(kRedisson);
+}
+
 /// Whether others may hold the lock at the same time: a reader's token, or that of a slot. Such
 /// tokens stand in a list beside the lock's key.
 constexpr bool is_of_reader(std::string_view token) {
@@ -104,7 +111,8 @@ inline std::string slot_head(std::size_t slot, std::size_t slots) {
 /// Whether a text has the form of redlock's tokens.
 constexpr bool is_token(std::string_view text) {
   if (text.size() != kTokenDigits) return false;
-  if (is_of_reader(text)) text.remove_prefix(1);  // kReader and kSlot are no hexadecimal digits
+  // These letters are not hexadecimal digits.
+  if (is_of_reader(text) || is_of_redisson(text)) text.remove_prefix(1);
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 

@@ -67,7 +67,7 @@ void Waiter::round_ended(const Attempt& attempt, bool quorum_answered, Effects& 
     }
   }
   if (refused) in_queue_ = ticket_ != 0;
-  if (in_queue_) effects.emplace_back(JoinQueue{joins ? ticket_ : 0});
+  if (in_queue_) effects.emplace_back(JoinQueue{joins ? ticket_ : 0, is_early()});
 }
 
 void Waiter::note_places(const Attempt& attempt) {

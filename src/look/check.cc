@@ -230,7 +230,10 @@ Exit carry_out(const cli::Check& request) {
   driver::Interview interview(settings, driver::timeouts_of(settings));
   Inspectors inspectors;
   for (std::size_t server = 0; server < interview.servers(); ++server) {
-    inspectors.emplace_back(interview.questions(), server, lock.key).start(os::boot_now());
+    inspectors
+        .emplace_back(interview.questions(), server, lock.key,
+                      settings.as == config::As::redisson)
+        .start(os::boot_now());
   }
   interview.finish();
   SelfTestResult self_test = test_lock(settings, lock);

@@ -208,6 +208,13 @@ std::string comforts_missed(const Inspection& inspection, const Settings& settin
         "after up to 5 s; give it +zadd +zrem +zrange +zrangebyscore +zrank +zcard +zscore, the "
         "queue's keys and &redlock*:wake:* (see redlock-protocol(7))";
   }
+  if (!inspection.denied_redisson.empty()) {
+    missed += "; the user may not do all that --as redisson needs; give it";
+    for (const std::string& command : inspection.denied_redisson) {
+      missed += command == "&" ? " &redisson_lock*" : " +" + shown(command);
+    }
+    missed += " and ~redisson_lock_queue:*";
+  }
   if (!inspection.denied_sharded.empty()) {
     missed +=
         "; the user may not send or hear messages for one slot, so that each message goes to all "

@@ -310,6 +310,16 @@ std::vector<std::string> warnings_about(const Observed& lock, const config::Sett
         lock.judgement.state == lock::State::free ? "" : "once the lock is free, ",
         release_command(lock.id.name)));
   }
+  if (lock.sighting) {
+    const bool redisson = settings.as == config::As::redisson;
+    const bool theirs = !lock.sighting->owner.empty() ||
+                        lock::is_of_redisson(lock::owner_of(*lock.sighting));
+    if (redisson != theirs && lock.judgement.state != lock::State::free) {
+      warnings.push_back(fmt::format("the key is {} of Redisson's, and this redlock runs with{} "
+                                     "--as redisson: one name is for one kind of lock",
+                                     theirs ? "a lock" : "no lock", theirs ? "out" : ""));
+    }
+  }
   if (!lock.holder) return warnings;
   if (lock.holder->protocol != lock::kProtocol) {
     warnings.push_back(fmt::format(

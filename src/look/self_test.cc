@@ -9,6 +9,7 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/driver.h"
+#include "lock/value.h"
 #include "look/diagnosis.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -140,6 +141,12 @@ bool is(const std::optional<lock::Answer>& answer) {
   return answer && std::holds_alternative<Kind>(*answer);
 }
 
+/// Whether the key is there, but Redisson's if the lock is not, or the other way round.
+bool is_of_other_kind(const std::optional<lock::Refused>& refusal) {
+  const auto type = lock::type_of(refusal ? refusal->blocker : std::string_view());
+  return type == "hash" || type == "plain string";
+}
+
 std::string text_of(const std::optional<lock::Answer>& answer) {
   if (!answer) return "no answer came";
   if (const auto* trouble = std::get_if<lock::Unreachable>(&*answer)) return trouble->why;
@@ -196,7 +203,9 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
                       votes, settings.servers.size(), diag::for_people(self_test.grant->waited),
                       subject, self_test.grant->fence)};
     case lock::Outcome::Kind::conflict:
-      return {tried.ours ? Level::outage : Level::ok,
+      return {tried.ours                           ? Level::outage
+              : is_of_other_kind(self_test.holder) ? Level::warning
+                                                   : Level::ok,
               lock + " is held by " +
                   (self_test.holder ? diag::describe(*self_test.holder)
                                     : "several contenders in turn") +

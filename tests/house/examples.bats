@@ -164,6 +164,7 @@ is_refused() {
   # As the examples have it, but with less patience.
   local file
   for file in "$EXAMPLES"/*; do
+    [[ -f $file ]] || continue
     sed 's/-w 10m/-w 1/; s/-w 60/-w 1/' "$file" >"$SCRATCH/impatient/${file##*/}"
     chmod +x "$SCRATCH/impatient/${file##*/}"
   done

@@ -31,6 +31,12 @@ M = Mistake
 
 MISTAKES = [
     # ---- the scripts
+    M("redis/scripts/redisson.lua", "HLEN', lock) == 1", "HLEN', lock) >= 1",
+      "a lock of Redisson's is taken for one of redlock's", ["lock/redisson: resembles"]),
+    M("redis/scripts/redisson.lua", "if gone == 1 then wake_redisson() end", "",
+      "Redisson waits until the ttl is over", ["lock/redisson: hears of its release"]),
+    M("redis/scripts/redisson.lua", "if kind ~= 'none' and (not value or ... == 'NX') then return false end", "",
+      "a repair puts a second holder into a lock of Redisson's", ["lock/redisson: gets it back"]),
     M("redis/scripts/parts/raise.lua", "tonumber(before) >= tonumber(ARGV[2])", "tonumber(before) > tonumber(ARGV[2])",
       "two grants get the same number", ["lock/scripts: commit stores a larger number"]),
     M("redis/scripts/parts/raise.lua", "last[2] ~= run_id or ", "",

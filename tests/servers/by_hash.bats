@@ -51,10 +51,18 @@ refused() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
 }
 
 @test "by hash: a waiter teaches the server the script by which the holder wakes it" {
+  teaches redlock '{}'
+}
+@test "by hash: the same for a lock of Redisson's" {
+  teaches redisson redisson
+}
+# teaches KIND BEFORE: with --as KIND, whose scripts have the text BEFORE before them.
+teaches() {
   local sum job
-  cmake -D "SCRIPTS=$SOURCE/src/redis/scripts/hand_on.lua" -D "OUTPUT=$SCRATCH/scripts.cc" \
-    -P "$SOURCE/src/redis/embed_scripts.cmake"
-  sum=$(sed -n 's/.*{hand_on, "\([0-9a-f]*\)".*/\1/p' "$SCRATCH/scripts.cc")
+  export REDLOCK_AS=$1
+  cmake -D "SCRIPTS=$SOURCE/src/redis/scripts/hand_on.lua,$SOURCE/src/redis/scripts/redisson.lua" \
+    -D "OUTPUT=$SCRATCH/scripts.cc" -P "$SOURCE/src/redis/embed_scripts.cmake"
+  sum=$(sed -n 's/.*{'"$2"', hand_on, "\([0-9a-f]*\)".*/\1/p' "$SCRATCH/scripts.cc")
   run -0 "$REDLOCK" acquire other # the server knows what acquires, and not what hands on
   background "$REDLOCK" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
   wait_for "$SCRATCH/ready"

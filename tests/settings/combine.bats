@@ -10,7 +10,8 @@ load ../lib/common
 teardown() { stop_all; }
 
 # The options of the table, by the word that it has for them.
-declare -gA OPTION=([s]='-s' [slots]='--slots 2' [also]='--also other' [once]='--once 1h' [min_hold]='--min-hold 1s')
+declare -gA OPTION=([s]='-s' [slots]='--slots 2' [also]='--also other' [once]='--once 1h' [min_hold]='--min-hold 1s'
+  [as]='--as redisson')
 
 # cells: prints the cells of the table "WORD WORD YES-OR-NO" from the manual.
 cells() {
@@ -33,7 +34,7 @@ cells() {
       [[ $status == 64 && -z $output && $stderr == *'exclude each other'* ]] || fail "$one with $other: $status $stderr"
     fi
   done < <(cells)
-  ((count == 10)) || fail "$count pairs in the table: $(cells)"
+  ((count == 15)) || fail "$count pairs in the table: $(cells)"
 }
 
 @test "combine: each of them goes with the options of every run" {
@@ -70,6 +71,8 @@ cells() {
 --slots=2 -s refused
 --slots=2 --slots=2 joins
 --slots=2 --slots=3 refused
+--as=redisson -x joins
+-x --as=redisson joins
 END
 }
 

@@ -102,6 +102,15 @@ TEST_CASE("waiter: a round without a quorum of refusals does not end a place in 
   CHECK(waiter.ticket() == 9);
 }
 
+TEST_CASE("waiter: the first two say so") {
+  for (const std::size_t place : {0, 1, 2, 3}) {
+    Waiter waiter(1);
+    const Effects effects = after_round(waiter, {queued(5, place, 4)});
+    REQUIRE(effects.size() == 1);
+    CHECK(std::get<JoinQueue>(effects[0]).early == (place == 1 || place == 2));
+  }
+}
+
 TEST_CASE("waiter: servers that tell no ticket have no line") {
   Waiter waiter(3);
   CHECK(after_round(waiter, {queued(0), queued(0), queued(0)}).empty());

@@ -20,6 +20,7 @@
 #include "redis/ask/log_reader.h"
 #include "redis/connection/dialer.h"
 #include "redis/requests/answer.h"
+#include "redis/requests/scripts.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::connections_test {
@@ -316,8 +317,9 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
         "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
         "-NOPERM User cron has no permissions to run the 'evalsha' command\r\n"}) {
     CAPTURE(refusal);
+    const bool redisson = refusal.starts_with("-NOSCRIPT");
     PlayedServer server;
-    redis::ServerSet servers({server.endpoint()}, {.key = "L"}, 30s,
+    redis::ServerSet servers({server.endpoint()}, {.key = "L", .redisson = redisson}, 30s,
                              [] { return std::string("{}"); }, {}, 0s, {});
     servers.ask(ask(lock::Op::acquire), kStart);
     const std::string by_hash = server.read();
@@ -328,6 +330,7 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
     const std::string in_full = server.read();
     CHECK(contains(in_full, "\nEVAL\r"));
     CHECK(contains(in_full, "'granted'"));
+    CHECK(contains(in_full, std::string(redis::scripts::redisson)) == redisson);
     server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
     const auto replies = servers.turn(kStart + 101ms);
     REQUIRE(replies.size() == 1);
@@ -355,7 +358,8 @@ TEST_CASE("a late answer to an inspection begins nothing while its lock is swept
   PlayedServer server;
   redis::Questions questions;
   redis::Inspector inspector(
-      questions, questions.connect(server.endpoint(), nullptr, {.request = 200ms}), "L");
+      questions, questions.connect(server.endpoint(), nullptr, {.request = 200ms}), "L",
+      false);
   inspector.start(kStart);
   CHECK(contains(server.read(), "TIME"));
   questions.turn(kStart + 201ms);

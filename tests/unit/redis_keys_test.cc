@@ -25,6 +25,12 @@ std::string refusal(const std::string& name) {
   return "";
 }
 
+TEST_CASE("keys: Redisson's channel and queue have the tag of the key, or get one") {
+  CHECK(redlock::redis::redisson_channel("a") == "redisson_lock__channel:{a}");
+  CHECK(redlock::redis::redisson_channel("x{t}y") == "redisson_lock__channel:x{t}y");
+  CHECK(redlock::redis::redisson_queue("a") == "redisson_lock_queue:{a}");
+}
+
 TEST_CASE("keys: a helper key leads back to its lock, and nothing else does") {
   for (const std::string key : {"a", "p:a", "{a}", "x{a}y", "a b", "a:holder", "nightly}"}) {
     const bool valid = key != "nightly}";

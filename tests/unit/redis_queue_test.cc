@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "redis/requests/keys.h"
 #include "redis/requests/scripts.h"
 
 namespace redlock::redis {
@@ -23,6 +24,7 @@ std::optional<Queue> waiting(const std::string& wire) {
 
 TEST_CASE("queue: a wake-up says when the lock may be ours") {
   CHECK(read_wake_up("free") == milliseconds(0));
+  CHECK(read_wake_up(redis::kUnlocked) == milliseconds(0));
   CHECK(read_wake_up("next") == milliseconds(500));
   CHECK_MESSAGE(read_wake_up("cools 7000") == milliseconds(7001), "when it has cooled, not before");
   CHECK(read_wake_up("cools 0") == milliseconds(1));

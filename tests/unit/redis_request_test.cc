@@ -385,6 +385,7 @@ TEST_CASE("a token says whose it is: a reader's requests go to the lock and its 
   CHECK(wire(Op::leave, 's', true).replies == 3);
   CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 's')));
   CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 'p')));
+  CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 'r')));
   CHECK_FALSE(lock::is_token(std::string(39, 'a').insert(0, 1, 'x')));
   CHECK_FALSE(lock::is_token(std::string(40, 's')));
 }

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "contains.h"
@@ -79,6 +81,34 @@ TEST_CASE("in a Cluster, each script that sends messages tries to shard them fir
                                                 prefix + std::string(redis::scripts::publish), "0",
                                                 "redlock:{name}:told:T", "released"});
   CHECK(contains(prefix, "SPUBLISH"));
+}
+
+TEST_CASE("a lock of Redisson's: its text comes before each script on the lock's key, and no other") {
+  const std::string of_done = encode_command({"EVAL", redis::scripts::mark, "1", "done", "name"});
+  for (const auto kind : {Endpoint::Kind::tcp, Endpoint::Kind::cluster}) {
+    const Flight flight =
+        redis::for_server({redis::encode_hand_on("name") + of_done, 2}, server_of(kind), "name");
+    const auto commands = commands_in(flight.wire);
+    REQUIRE(commands.size() == 2);
+    const bool cluster = kind == Endpoint::Kind::cluster;
+    const std::string before(cluster ? redis::scripts::redisson_sharded : redis::scripts::redisson);
+    CHECK(commands[0][1] == before + "\n" + std::string(redis::scripts::hand_on));
+    CHECK(commands[1][1] == redis::scripts::mark);
+  }
+}
+
+TEST_CASE("each acquire goes by a hash of its own, and comes back in full") {
+  REQUIRE(redis::scripts::hashed.size() == 16);
+  std::set<std::string> hashes;
+  for (const auto& each : redis::scripts::hashed) {
+    const std::string before = each.before.empty() ? "" : std::string(each.before) + "\n";
+    const std::string wire = encode_command({"EVAL", before + std::string(each.text), "1", "k"});
+    const Flight by_hash = redis::by_hash({wire, 1});
+    CHECK(by_hash.wire.size() < 100);
+    CHECK(redis::in_full(by_hash).wire == wire);
+    hashes.insert(by_hash.wire);
+  }
+  CHECK(hashes.size() == 16);
 }
 
 }  // namespace redlock::sharded_test

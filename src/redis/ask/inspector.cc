@@ -42,10 +42,13 @@ std::string Inspection::field(std::string_view name) const {
   return found == info.end() ? std::string() : found->second;
 }
 
-Inspector::Inspector(Questions& questions, std::size_t server, std::string lock_key)
-    : questions_(questions), server_(server), lock_key_(std::move(lock_key)), steps_(all_steps()) {}
+Inspector::Inspector(Questions& questions, std::size_t server, std::string lock_key, bool redisson)
+    : questions_(questions),
+      server_(server),
+      lock_key_(std::move(lock_key)),
+      steps_(all_steps(redisson)) {}
 
-std::vector<Inspector::Step> Inspector::all_steps() {
+std::vector<Inspector::Step> Inspector::all_steps(bool redisson) {
   const Endpoint place = questions_.place(server_);
   // A connection with a subscription takes no other requests.
   const std::size_t listening = questions_.connect_like(server_, place);
@@ -88,12 +91,22 @@ std::vector<Inspector::Step> Inspector::all_steps() {
        ask_if_permitted("4", helper("queue"), helper("alive"), helper("waiters"), helper("turn"),
                         wake_channel(lock_key_, ""), "queue"),
        [=, this](auto& reply, auto) { inspection_.may_queue = none_denied(reply); }}};
+  const auto add_to = [](std::vector<std::string>& denied) {
+    return [&denied](const Value& reply, auto) {
+      for (const Value& command : reply.elements) denied.push_back(command.text);
+    };
+  };
+  if (redisson) {
+    // Nobody is subscribed to a channel that ends so.
+    steps.push_back({server_,
+                     ask_if_permitted("1", lock_key_, redisson_channel(lock_key_) + ":", "redisson",
+                                      redisson_queue(lock_key_)),
+                     add_to(inspection_.denied_redisson)});
+  }
   if (place.kind != Endpoint::Kind::cluster) return steps;
   std::vector<std::string>& denied = inspection_.denied_sharded;
   steps.push_back(
-      {server_, ask_if_permitted("1", lock_key_, channel, "sharded"), [&denied](auto& reply, auto) {
-         for (const Value& command : reply.elements) denied.push_back(command.text);
-       }});
+      {server_, ask_if_permitted("1", lock_key_, channel, "sharded"), add_to(denied)});
   steps.push_back(
       {listening, encode_command({"SSUBSCRIBE", channel}), [&denied](auto& reply, auto) {
          if (reply.text.starts_with("NOPERM")) denied.emplace_back("ssubscribe");

@@ -35,6 +35,8 @@ struct Inspection {
   std::optional<lock::Unreachable> scripts_refused;  ///< why none of our scripts would run
   /// Of the commands for messages to the nodes of one slot, those that the user may not run.
   std::vector<std::string> denied_sharded;
+  /// What --as redisson needs besides, if the check asked for that; as in `denied`.
+  std::vector<std::string> denied_redisson;
   bool may_log = true;    ///< the user may write into the lock's log, or we do not know
   bool may_queue = true;  ///< the user may use the lock's queue, or we do not know
   /// When the server's certificate expires, if it speaks TLS.
@@ -50,7 +52,8 @@ class Inspector {
   static constexpr std::chrono::minutes kSweptFor{5};
 
   /// `server`: a connection of `questions`, which must outlive this. `lock_key`: of the trial lock.
-  Inspector(Questions& questions, std::size_t server, std::string lock_key);
+  /// `redisson`: that is a hash, as Redisson's are.
+  Inspector(Questions& questions, std::size_t server, std::string lock_key, bool redisson);
   Inspector(const Inspector&) = delete;
   Inspector& operator=(const Inspector&) = delete;
 
@@ -76,7 +79,7 @@ class Inspector {
 
   void ask(std::size_t step, lock::Instant now);
   void pass(std::size_t step, lock::Unreachable why, lock::Instant now);
-  [[nodiscard]] std::vector<Step> all_steps();
+  [[nodiscard]] std::vector<Step> all_steps(bool redisson);
   void take_place();
   void take_time(const Value& reply, lock::Duration round_trip);
   void take_permissions(const Value& reply);

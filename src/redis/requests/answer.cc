@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lock/value.h"
+#include "redis/requests/keys.h"
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
@@ -201,7 +202,7 @@ lock::Unreachable replica_of(std::string_view primary) {
 std::optional<lock::Duration> read_wake_up(std::string_view text) {
   constexpr std::string_view kCools = "cools ";
   constexpr std::uint64_t kMost = 366ULL * 24 * 3600 * 1000;
-  if (text == "free") return lock::Duration::zero();
+  if (text == "free" || text == kUnlocked) return lock::Duration::zero();
   if (text == "next") return std::chrono::milliseconds(500);
   if (!text.starts_with(kCools)) return std::nullopt;
   const auto left = read_number(text.substr(kCools.size()));

@@ -22,6 +22,11 @@ constexpr std::string_view kTaggedHead = "redlock-tag:";
   throw Error(ExitStatus::usage, message.append(why));
 }
 
+std::string tagged(std::string_view key) {
+  const bool has_tag = key.find('{') != std::string_view::npos;
+  return has_tag ? std::string(key) : "{" + std::string(key) + "}";
+}
+
 }  // namespace
 
 void check_lock_name(std::string_view name) {
@@ -59,6 +64,14 @@ std::string helper_key(std::string_view key, std::string_view part) {
 
 std::string notice_channel(std::string_view key, std::string_view token) {
   return helper_key(key, std::string("told:").append(token));
+}
+
+std::string redisson_channel(std::string_view key) {
+  return "redisson_lock__channel:" + tagged(key);
+}
+
+std::string redisson_queue(std::string_view key) {
+  return "redisson_lock_queue:" + tagged(key);
 }
 
 std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part) {

@@ -12,6 +12,7 @@ namespace redlock::redis {
 /// All that requests need to know about a lock.
 struct LockKeys {
   std::string key;           ///< prefix and name
+  bool redisson = false;     ///< the key is a hash, as Redisson's are: scripts/redisson.lua
   bool shared = false;       ///< we ask as one of many readers
   std::size_t slots = 0;     ///< of the lock; 0: it has none
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
@@ -36,6 +37,15 @@ inline constexpr std::string_view kReleasedNotice = "released";
 
 /// The channel for notices to the holder of the lock with this token.
 std::string notice_channel(std::string_view key, std::string_view token);
+
+/// A wake-up for a waiter: Redisson has unlocked the lock, or from now on we hear when it does.
+inline constexpr std::string_view kUnlocked = "unlocked";
+
+/// The channel on which Redisson announces an unlock of this key.
+std::string redisson_channel(std::string_view key);
+
+/// The key in which a fair lock of Redisson's keeps its waiters.
+std::string redisson_queue(std::string_view key);
 
 /// The lock's key, if `helper` is this part of a lock.
 std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part);

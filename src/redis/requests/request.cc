@@ -39,8 +39,8 @@ std::string rewritten(std::string_view wire, Change change) {
   return result;
 }
 
-std::string sharded(std::string_view script) {
-  return std::string(scripts::sharded).append("\n").append(script);
+std::string joined(std::string_view before, std::string_view script) {
+  return before.empty() ? std::string(script) : std::string(before).append("\n").append(script);
 }
 
 /// A reader has scripts of its own, with one key more. The list of readers and the lock's key go
@@ -219,16 +219,22 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question) {
   return flight;
 }
 
-Flight for_server(Flight flight, const Endpoint& endpoint) {
-  if (endpoint.kind != Endpoint::Kind::cluster) return flight;
-  flight.wire = rewritten(flight.wire, [](Views& words, std::string& script) {
-    if (words[0] == "PUBLISH") {
-      script = sharded(scripts::publish);
+Flight for_server(Flight flight, const Endpoint& endpoint, std::string_view redisson_key) {
+  const bool cluster = endpoint.kind == Endpoint::Kind::cluster;
+  if (!cluster && redisson_key.empty()) return flight;
+  flight.wire = rewritten(flight.wire, [&](Views& words, std::string& script) {
+    if (cluster && words[0] == "PUBLISH") {
+      script = joined(scripts::sharded, scripts::publish);
       words = {"EVAL", script, "0", words[1], words[2]};
-    } else if (words[0] == "EVAL" && words[1].find("'PUBLISH'") != std::string_view::npos) {
-      script = sharded(words[1]);
-      words[1] = script;
     }
+    if (words[0] != "EVAL" || !script.empty()) return;
+    script = words[1];
+    if (cluster && script.find("'PUBLISH'") != std::string::npos) {
+      script = joined(scripts::sharded, script);
+    }
+    // In every script on the lock's key, that key comes first.
+    if (words[3] == redisson_key) script = joined(scripts::redisson, script);
+    words[1] = script;
   });
   return flight;
 }
@@ -236,13 +242,12 @@ Flight for_server(Flight flight, const Endpoint& endpoint) {
 Flight by_hash(Flight flight) {
   flight.wire = rewritten(flight.wire, [](Views& words, std::string&) {
     if (words[0] != "EVAL") return;
-    std::string_view script = words[1];
-    const bool is_sharded = script.starts_with(scripts::sharded);
-    if (is_sharded) script.remove_prefix(scripts::sharded.size() + 1);
-    const auto known = std::ranges::find(scripts::hashed, script, &scripts::Hashed::text);
+    const auto known = std::ranges::find_if(scripts::hashed, [&](const scripts::Hashed& each) {
+      return joined(each.before, each.text) == words[1];
+    });
     if (known == scripts::hashed.end()) return;
     words[0] = "EVALSHA";
-    words[1] = is_sharded ? known->sharded_sha1 : known->sha1;
+    words[1] = known->sha1;
   });
   return flight;
 }
@@ -250,10 +255,8 @@ Flight by_hash(Flight flight) {
 Flight in_full(Flight flight) {
   flight.wire = rewritten(flight.wire, [](Views& words, std::string& script) {
     if (words[0] != "EVALSHA") return;
-    for (const scripts::Hashed& known : scripts::hashed) {
-      if (words[1] == known.sha1) script = known.text;
-      if (words[1] == known.sharded_sha1) script = sharded(known.text);
-    }
+    const auto known = std::ranges::find(scripts::hashed, words[1], &scripts::Hashed::sha1);
+    script = joined(known->before, known->text);
     words[0] = "EVAL";
     words[1] = script;
   });

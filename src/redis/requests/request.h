@@ -71,7 +71,8 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question);
 /// The flight as this server gets it. Its scripts and commands send messages with PUBLISH, which a
 /// Cluster carries to every node: there they try SPUBLISH first, which only reaches the nodes that
 /// have the lock's slot (https://redis.io/docs/latest/develop/pubsub/, "Sharded Pub/Sub").
-Flight for_server(Flight flight, const Endpoint& endpoint);
+/// `redisson_key`: the lock's key if it is a hash, as Redisson's are (scripts/redisson.lua).
+Flight for_server(Flight flight, const Endpoint& endpoint, std::string_view redisson_key = {});
 
 /// The flight with the SHA-1 sum in place of each script that may go by hash (scripts.h).
 Flight by_hash(Flight flight);

@@ -12,16 +12,16 @@ namespace redlock::redis::scripts {
 extern const std::string_view
     acquire, acquire_shared, acquire_slot, bury, commit, commit_shared, done, hand_on, history,
     hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions, publish,
-    refusals, refuse, release, release_shared, remove, renew, renew_shared, repair, repair_shared,
-    revoke, sharded, waiting;
+    redisson, redisson_sharded, refusals, refuse, release, release_shared, remove, renew,
+    renew_shared, repair, repair_shared, revoke, sharded, waiting;
 
 /// The names by which a server that has executed a script knows it (EVALSHA). redlock may end
 /// before it could repeat a script, so no script that releases something is among them; hand_on is,
 /// since each waiter has sent it as a whole, and without waiters nothing is handed on.
 struct Hashed {
+  std::string_view before;  ///< `sharded`, `redisson`, both or nothing: see for_server()
   std::string_view text;
-  std::string_view sha1;
-  std::string_view sharded_sha1;  ///< of the script with `sharded` before it: see for_server()
+  std::string_view sha1;  ///< of both, with a newline between them
 };
 extern const std::span<const Hashed> hashed;
 

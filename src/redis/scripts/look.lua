@@ -23,6 +23,15 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 local head = kind == 'string' and redis.pcall('GETRANGE', KEYS[1], 0, 1024)
 local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''
 local left = redis.call('PTTL', KEYS[1])
+local all = {}
+if kind == 'hash' then
+  local fields = redis.pcall('HLEN', KEYS[1])
+  local size = tonumber(redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 16)) or 0
+  local few = type(fields) == 'number' and fields <= 16 and size <= 16384
+  all = few and redis.pcall('HGETALL', KEYS[1]) or {}
+  local ours = #all == 2 and string.match(all[1], '^(.*):0$')  -- see redisson.lua
+  if ours then kind, value = 'string', ours end
+end
 local who, fence, holds, member, count, run, readers, there = '', '0', 0, '', 0, '', {}, 0
 
 if #value > 1024 then
@@ -61,10 +70,6 @@ elseif kind == 'string' then
     end
   end
 elseif kind == 'hash' then
-  local fields = redis.pcall('HLEN', KEYS[1])
-  local size = tonumber(redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 16)) or 0
-  local few = type(fields) == 'number' and fields <= 16 and size <= 16384
-  local all = few and redis.pcall('HGETALL', KEYS[1]) or {}
   for at = 1, #all, 2 do
     local times = #all[at + 1] <= 9 and string.match(all[at + 1], '^%d+$')
     if #all[at] <= 80 and string.match(all[at], '^[%x-]+:%d+$') and times and

@@ -63,7 +63,7 @@ local same = kind == ARGV[1] and string.sub(value, 1, 1024) == ARGV[2]
 if kind == 'string' and ARGV[3] ~= '' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)')
   same = same or token == ARGV[3]
-elseif same and kind == 'hash' and ARGV[4] ~= '' then
+elseif same and ARGV[4] ~= '' then
   local size = redis.pcall('HSTRLEN', KEYS[1], ARGV[4])
   same = type(size) ~= 'number' or size > 0
 end

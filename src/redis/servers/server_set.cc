@@ -21,6 +21,7 @@ constexpr std::size_t kMostGivenBack = 16;
 /// they are for (lock/value.h).
 std::string drawn(std::size_t bytes, const LockKeys& keys, std::optional<std::size_t> slot) {
   std::string name = os::random_hex(bytes);
+  if (keys.redisson) name.front() = lock::kRedisson;
   if (keys.shared) name.front() = lock::kReader;
   if (slot) {
     const std::string head = lock::slot_head(*slot, keys.slots);
@@ -87,7 +88,7 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
       return;
     }
   }
-  Flight flight = for_server(encode(ask), endpoints_[ask.server]);
+  Flight flight = for_server(encode(ask), endpoints_[ask.server], redisson_key());
   const bool hashes =
       ask.op == lock::Op::acquire || (ask.op == lock::Op::leave && link.takes_hashes());
   link.ask(ask, hashes ? by_hash(std::move(flight)) : std::move(flight), now);
@@ -131,14 +132,18 @@ void ServerSet::subscribe(lock::AttemptId attempt, lock::Instant now) {
   holder_notices_.subscribe(now);
 }
 
-void ServerSet::join_queue(lock::Ticket ticket, lock::Instant now) {
+void ServerSet::join_queue(lock::Ticket ticket, bool early, lock::Instant now) {
   open(wake_ups_, wake_channel(keys_.key, context_.waiter));
+  if (early && keys_.redisson) open(redisson_, redisson_channel(keys_.key));
   for (lock::ServerIndex server = 0; server < size(); ++server) {
     // A waiter that listens elsewhere counts as gone: only subscribers at this node are counted.
     const Link& link = links_[server];
-    if (link.ready()) wake_ups_.follow(server, link.place());
+    if (!link.ready()) continue;
+    wake_ups_.follow(server, link.place());
+    redisson_.follow(server, link.place());
   }
   wake_ups_.subscribe(now);
+  redisson_.subscribe(now);
   joined_ = true;
   if (ticket == 0) return;
   const std::string command =
@@ -151,6 +156,7 @@ void ServerSet::join_queue(lock::Ticket ticket, lock::Instant now) {
 void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
   if (std::exchange(joined_, false)) {
     wake_ups_ = Subscribers();
+    redisson_ = Subscribers();
     woken_by_.clear();
   }
   Link& link = links_.at(ask.server);
@@ -160,7 +166,8 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
   }
   link.requests().cancel_notes();  // a note that undoes this request must not come after it
   link.ask(ask,
-           for_server({encode_hand_on(keys_.key, context_.waiter), 1}, endpoints_[ask.server]),
+           for_server({encode_hand_on(keys_.key, context_.waiter), 1}, endpoints_[ask.server],
+                      redisson_key()),
            now);
 }
 
@@ -169,13 +176,18 @@ std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
   for (const auto& [server, text] : notices) {
     if (!text.empty()) continue;
     // Whoever frees the lock sends the hash of this script, which the server may not know.
-    links_[server].note(for_server({encode_hand_on(keys_.key), 1}, endpoints_[server]), now);
+    links_[server].note(
+        for_server({encode_hand_on(keys_.key), 1}, endpoints_[server], redisson_key()), now);
   }
   // A new subscription after its connection broke is no news: where connections break all the time,
   // we would ask, subscribe and ask again without end. A wake-up that was missed costs little time.
   std::erase_if(notices, [this](const Notice& notice) {
     return notice.text.empty() && !woken_by_.insert(notice.server).second;
   });
+  for (const Notice& each : redisson_.take()) {
+    const bool news = !each.text.empty() || woken_by_.insert(size() + each.server).second;
+    if (news) notices.push_back({each.server, std::string(kUnlocked)});
+  }
   return notices;
 }
 
@@ -203,11 +215,13 @@ void ServerSet::interests(std::vector<os::Interest>& out) const {
   for (const Link& link : links_) link.interests(out);
   holder_notices_.interests(out);
   wake_ups_.interests(out);
+  redisson_.interests(out);
 }
 
 lock::Instant ServerSet::deadline() const {
   if (!ready_.empty()) return lock::Instant::min();
-  lock::Instant earliest = std::min(holder_notices_.deadline(), wake_ups_.deadline());
+  lock::Instant earliest =
+      std::min({holder_notices_.deadline(), wake_ups_.deadline(), redisson_.deadline()});
   for (const Link& link : links_) earliest = std::min(earliest, link.deadline());
   return earliest;
 }
@@ -242,10 +256,12 @@ std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
       // Once the new place confirms it, the holder renews there.
       holder_notices_.move(server, now);
       wake_ups_.move(server, now);
+      redisson_.move(server, now);
     }
   }
   holder_notices_.turn(now);
   wake_ups_.turn(now);
+  redisson_.turn(now);
   return replies;
 }
 
@@ -276,6 +292,7 @@ void ServerSet::drop_connections() {
   links_.clear();
   holder_notices_.close();
   wake_ups_.close();
+  redisson_.close();
 }
 
 }  // namespace redlock::redis

@@ -64,11 +64,12 @@ class ServerSet {
   Subscribers& subscribers() { return holder_notices_; }
 
   /// Puts us into the queue with this ticket (unless it is 0) on every server that is connected and
-  /// answers, and subscribes to our wake-ups wherever it has not done so yet.
-  void join_queue(lock::Ticket ticket, lock::Instant now);
+  /// answers, and subscribes to our wake-ups wherever it has not done so yet. `early`: also to the
+  /// channel on which Redisson announces an unlock, if the lock is for both.
+  void join_queue(lock::Ticket ticket, bool early, lock::Instant now);
 
-  /// The wake-ups that the latest turn() received. An empty text comes once from each server: from
-  /// now on we miss nothing there.
+  /// The wake-ups that the latest turn() received; kUnlocked stands for those by Redisson. An empty
+  /// text comes once from each server: from now on we miss nothing there.
   std::vector<Notice> take_wake_ups(lock::Instant now);
 
   /// Writes a line into the lock's log on every server that is connected, immediately or with the
@@ -113,6 +114,9 @@ class ServerSet {
  private:
   const Secrets& secrets_of(lock::AttemptId attempt, std::size_t slot = 0);
   Flight encode(const lock::Ask& ask);
+  [[nodiscard]] std::string_view redisson_key() const {
+    return keys_.redisson ? std::string_view(keys_.key) : std::string_view();
+  }
   void leave_queue(const lock::Ask& ask, lock::Instant now);
   void open(Subscribers& subscribers, const std::string& channel);
   lock::Reply read(Link& link, Link::Arrival arrival);
@@ -130,8 +134,9 @@ class ServerSet {
   std::vector<lock::Reply> ready_;        ///< answers that needed no server
   Subscribers holder_notices_;            ///< empty until the first subscribe()
   Subscribers wake_ups_;                  ///< empty except while we wait
+  Subscribers redisson_;                  ///< the same, and while we are among the first two
   bool joined_ = false;                   ///< we are in the queue of some server, or may be
-  std::set<lock::ServerIndex> woken_by_;  ///< they have confirmed the subscription
+  std::set<lock::ServerIndex> woken_by_;  ///< they have confirmed wake_ups_; + size(): redisson_
 };
 
 }  // namespace redlock::redis

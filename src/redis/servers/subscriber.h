@@ -88,7 +88,7 @@ class Subscribers {
 
   /// As Subscriber::follow() and move(), for one server.
   void follow(lock::ServerIndex server, const Endpoint& place) {
-    subscribers_[server].follow(place);
+    if (!empty()) subscribers_[server].follow(place);
   }
   void move(lock::ServerIndex server, lock::Instant now) {
     if (!empty()) subscribers_[server].move(now);

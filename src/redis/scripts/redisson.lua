@@ -1,0 +1,69 @@
+-- SPDX-License-Identifier: MIT
+--
+-- With --as redisson the client puts this before each script on the lock's key: there the key is a hash with one
+-- field, as Redisson's locks are. The field is the lock's value, then ":0". To the script it looks like a string.
+--
+-- KEYS[1]  the lock. The queue of Redisson's fair locks is not in KEYS, as in queue.lua
+local server, lock = redis, KEYS[1]
+local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+
+local function size_of(key)
+  return tonumber(server.pcall('MEMORY', 'USAGE', key, 'SAMPLES', 1)) or 0
+end
+
+-- The type of the key, and our value in it.
+local function look()
+  local kind = server.call('TYPE', lock).ok
+  local ours = kind == 'hash' and server.pcall('HLEN', lock) == 1 and size_of(lock) <= 16384
+  return kind, ours and string.match(server.call('HKEYS', lock)[1], '^(.*):0$')
+end
+
+-- What Redisson does after an unlock. Its version 4 hears SPUBLISH, version 3 PUBLISH; a fair lock wakes the first
+-- waiter of its queue, which hears nothing else.
+local function wake_redisson()
+  local channel, queue = 'redisson_lock__channel:' .. tag, 'redisson_lock_queue:' .. tag
+  local first = size_of(queue) <= 1e6 and server.pcall('LINDEX', queue, 0)
+  for _, each in ipairs({channel, type(first) == 'string' and channel .. ':' .. first or nil}) do
+    server.pcall('PUBLISH', each, '0')
+    server.pcall('SPUBLISH', each, '0')
+  end
+end
+
+-- The types by which the scripts know other programs' keys.
+local foreign = {string = 'plain string', hash = 'redisson'}
+local commands = {
+  TYPE = function(ask, kind, value) return {ok = value and 'string' or foreign[kind] or kind} end,
+  GET = function(ask, kind, value) return value end,
+  STRLEN = function(ask, kind, value) return value and #value end,
+  GETRANGE = function(ask, kind, value, from, to) return value and string.sub(value, from + 1, to + 1) end,
+  SET = function(ask, kind, value, new, ...)
+    local ms = select('#', ...) > 1 and select(-1, ...)
+    if kind ~= 'none' and (not value or ... == 'NX') then return false end
+    local set = ask('HSET', lock, new .. ':0', 1)
+    if type(set) == 'table' then return set end
+    if value and value ~= new then server.call('HDEL', lock, value .. ':0') end
+    local lasts = ms and server.pcall('PEXPIRE', lock, ms)
+    if type(lasts) ~= 'table' then return {ok = 'OK'} end
+    -- Redisson would wait for the end of a lock that never expires.
+    server.call('DEL', lock)
+    return ask('PEXPIRE', lock, ms)
+  end,
+}
+for _, name in ipairs({'DEL', 'UNLINK'}) do
+  commands[name] = function(ask)
+    local gone = ask(name, lock)
+    if gone == 1 then wake_redisson() end
+    return gone
+  end
+end
+
+local function through(ask)
+  return function(command, ...)
+    local f = ... == lock and commands[command]
+    if not f then return ask(command, ...) end
+    local kind, value = look()
+    return f(ask, kind, value, select(2, ...))
+  end
+end
+local redis = {call = through(server.call), pcall = through(server.pcall), sha1hex = server.sha1hex,
+               error_reply = server.error_reply}

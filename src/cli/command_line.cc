@@ -85,6 +85,11 @@ void check_mode(const Draft& draft) {
           ": a minimum hold needs an exclusive lock");
   exclude(settings.shared && once, "-s/--shared", "--once",
           ": several readers may run at the same time");
+  exclude(settings.replaces && slots, "--replace", "--slots");
+  exclude(settings.replaces && settings.shared, "--replace", "-s/--shared");
+  const bool waits = !draft.nonblocking && settings.wait != std::chrono::nanoseconds::zero();
+  exclude(settings.replaces && !waits, "--replace", "-n/--nonblock",
+          ": a run that replaces another waits until the other one's job has ended");
 }
 
 /// --once and --min-hold are for one lock: another lock could keep the command from running.
@@ -96,6 +101,7 @@ void check_also(const Draft& draft, const std::string& name) {
   const bool also = !draft.also.empty();
   exclude(also && draft.settings.once.count() > 0, "--also", "--once");
   exclude(also && draft.settings.min_hold.count() > 0, "--also", "--min-hold");
+  exclude(also && draft.settings.replaces, "--also", "--replace");
 }
 
 Invocation run(Line line, Draft draft, const Environment& environment) {

@@ -48,6 +48,7 @@ struct Settings {
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< without a value: no limit; never zero
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;
+  bool replaces = false;        ///< revoke the lock from the holder that refuses us first
   bool shared = false;          ///< one of many readers, not the one writer
   std::size_t slots = 0;        ///< this many jobs may run at the same time; 0: one
   std::string on_lost;          ///< a command for the shell; empty: none

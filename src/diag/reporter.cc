@@ -63,6 +63,8 @@ std::string_view op_name(lock::Op op) {
       return "mark as done";
     case lock::Op::unmark:
       return "remove the mark";
+    case lock::Op::revoke:
+      return "revoke";
     case lock::Op::release:
     case lock::Op::leave:
       return "release";
@@ -96,6 +98,7 @@ std::string vote_text(const lock::Answer& answer) {
           [](const lock::Missing&) { return "not there"; },
           [](const lock::Done& done) { return describe(done); },
           [](const lock::Marked&) { return "marked"; },
+          [](const lock::Revoked&) { return "revoked from its holder"; },
           [](const auto& other) { return complaint_text(other); },
       },
       answer);

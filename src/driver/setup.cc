@@ -117,6 +117,7 @@ lock::Plan plan_for(const config::Settings& settings) {
       .max_runtime = settings.max_runtime,
       .stop_signal = settings.stop_signal,
       .slots = settings.slots,
+      .replaces = settings.replaces,
       .wait_all = settings.wait_all,
       .server_timeout = settings.request_timeout(),
       .late_answers = late_answers(settings.servers),

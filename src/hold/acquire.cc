@@ -101,7 +101,8 @@ class Acquirer : private driver::Host {
         began_(os::boot_now()),
         session_(plan, began_),
         progress_(driver::progress_mode(settings_), lock.name, plan.patience, out_, began_),
-        driver_(session_, *this, servers_, signals_, {.reporter = &reporter_}) {
+        driver_(session_, *this, servers_, signals_,
+                {.reporter = &reporter_, .who = &who_, .only_waits = true}) {
     if (ward_) reserve_.emplace();
     driver::require_connections(servers_.size());
   }
@@ -136,7 +137,6 @@ class Acquirer : private driver::Host {
   bool perform(const lock::Effect& effect, lock::Instant) override {
     if (const auto* report = std::get_if<lock::Report>(&effect)) {
       reporter_.say(*report);
-      driver_.note_refusal(*report, who_);
       if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
         won_ = {.event = lock::Log::Event::acquired,
                 .attempt = won->attempt,

@@ -118,6 +118,8 @@ class Acquisition {
   void give_up(State why, Effects& effects);
   void end_attempt(Effects& effects);
   void join_or_not(Effects& effects);
+  void replace_holder(Effects& effects);
+  void record_revoked(const Reply& reply, Effects& effects);
   [[nodiscard]] bool held_by_ancestor() const;
   [[nodiscard]] bool tries_once() const { return plan_.patience.wait == Duration::zero(); }
   [[nodiscard]] bool is_hopeless() const {
@@ -165,6 +167,7 @@ class Acquisition {
   unsigned missing_reports_ = 0;      ///< the number of QuorumMissing reports since missing_since_
   bool answered_last_round_ = false;  ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
+  std::size_t revocations_ = 0;  ///< the servers that have revoked the lock for us
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -46,17 +47,22 @@ struct JoinQueue {
   Ticket ticket = 0;
 };
 
+/// A server and its last answer, where that was no vote for us.
+struct Complaint {
+  ServerIndex server;
+  Answer answer;
+};
+
+/// Revoke the lock from the holder that these servers name, unless it is a maintenance hold.
+struct Replace {
+  std::vector<Complaint> refusals;
+};
+
 enum class StopReason {
   lost,             ///< servers said that the lock is not ours any more
   lease_ending,     ///< it could not be renewed in time
   max_runtime,      ///< the job ran longer than allowed
   supervisor_gone,  ///< no process waits for the job any more (lock/watch.h)
-};
-
-/// A server and its last answer, where that was no vote for us.
-struct Complaint {
-  ServerIndex server;
-  Answer answer;
 };
 
 /// A line for the log that servers keep of a lock. For people: no decision depends on it.
@@ -66,6 +72,7 @@ struct Log {
     released,  ///< also when the command could not be started
     lost,      ///< the lock was not ours any more, or could not be renewed
     skipped,   ///< --once: another run already did our work
+    revoked,   ///< --replace: we took the lock from another run
   };
   /// The line goes out by itself, or with each leave of the attempt from now on.
   enum class Carrier { itself, leave };
@@ -78,6 +85,7 @@ struct Log {
   std::optional<Duration> held{};       ///< from the win until now; skipped: none
   std::optional<int> status{};          ///< the job's
   std::optional<StopReason> stopped{};  ///< why we stopped the job, if we did
+  std::string other{};                  ///< revoked: the token of that run
 };
 
 namespace report {
@@ -156,7 +164,8 @@ using Report =
                  report::Stopping, report::NotOursAtRelease, report::Skipped,
                  report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
-using Effect = std::variant<Ask, Spawn, Kill, Measure, Subscribe, JoinQueue, Report, Log>;
+using Effect =
+    std::variant<Ask, Spawn, Kill, Measure, Subscribe, JoinQueue, Replace, Report, Log>;
 using Effects = std::vector<Effect>;
 
 }  // namespace redlock::lock

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "lock/time.h"
 
@@ -36,6 +37,7 @@ enum class Op {
   commit,   ///< raise the fencing number of our grant
   mark,     ///< record that a run was successful (--once)
   unmark,   ///< remove that mark
+  revoke,   ///< take the lock from its holder (--replace)
   release,  ///< delete it if it is ours; queued after all earlier requests
   leave,    ///< give up our hold: the last hold deletes the lock, or lets it cool; queued likewise
   inquire,  ///< whether its owner, another process than ours, has released it by the token
@@ -69,7 +71,7 @@ struct Ask {
   Ticket ticket = 0;
   std::size_t slot = 0;  ///< acquire: the slot that we ask for, from 1; 0: the lock has no slots
   std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
-  std::string who{};                  ///< mark, unmark: whose run (JSON); empty: ours
+  std::string who{};  ///< mark, unmark: whose run (JSON), empty: ours; revoke: the new value
   /// leave: the owner has released the lock by the token, and its keeper only removes the rest.
   bool for_owner = false;
 
@@ -119,6 +121,11 @@ struct Done {
 /// mark: the server knows of that run, or of a later one.
 struct Marked {};
 
+/// revoke: the lock is revoked from its holder, now or before.
+struct Revoked {
+  std::vector<std::string> readers{};  ///< of a shared lock: the tokens of its holders
+};
+
 /// renew: ours, with a full ttl from the time the request was sent.
 struct Renewed {};
 
@@ -156,7 +163,7 @@ struct Unreachable {
 };
 
 using Answer = std::variant<Granted, Refused, Renewed, Committed, NotCommitted, Released, Missing,
-                            NotMine, Unreachable, Done, Marked>;
+                            NotMine, Unreachable, Done, Marked, Revoked>;
 
 /// An answer to `ask`. After an Unreachable by time-out a second, real answer may follow if the
 /// server answers late after all. `sent`: when the kernel took the request (or, if that is unknown,

@@ -184,6 +184,8 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
     case lock::Op::mark:
     case lock::Op::unmark:
       return encode_mark(ask, context, life);
+    case lock::Op::revoke:
+      return encode_revoke(context.lock_key, std::string(lock::read_value(ask.who).token), ask.who);
     case lock::Op::repair:
       return {encode_script(
                   shared ? scripts::repair_shared : scripts::repair,

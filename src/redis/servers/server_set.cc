@@ -175,8 +175,8 @@ std::vector<Notice> ServerSet::take_wake_ups() {
 void ServerSet::log(const lock::Log& line, std::string_view event, std::string_view data,
                     lock::Instant now) {
   if (keys_.log_entries == 0) return;
-  std::string command =
-      encode_log(keys_.key, event, secrets_of(line.attempt).token, data, keys_.log_entries);
+  const std::string& token = line.other.empty() ? secrets_of(line.attempt).token : line.other;
+  std::string command = encode_log(keys_.key, event, token, data, keys_.log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
     with_leaves_[line.attempt] = std::move(command);
   } else {

@@ -54,6 +54,7 @@ struct CarryOut {
   Exit operator()(const cli::Renew& renew) { return warned(renew, hold::renew); }
   Exit operator()(const cli::Release& release) { return warned(release, hold::release); }
   Exit operator()(const cli::ForceRelease& forced) { return warned(forced, force::force_release); }
+  Exit operator()(const cli::ForgetBuild& forget) { return warned(forget, hold::forget_build); }
   Exit operator()(const cli::ShowConfig& show) { return warned(show, look::show_settings); }
   Exit operator()(const cli::Check& check) { return look::check(check); }
   Exit operator()(const cli::Status& status) { return warned(status, look::status); }

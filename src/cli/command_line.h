@@ -51,6 +51,9 @@ struct Release : ForLock {
 /// `redlock release --force`.
 struct ForceRelease : ForLock {};
 
+/// `redlock release --forget-build`.
+struct ForgetBuild : ForLock {};
+
 /// `redlock config`: shows the settings with their origins.
 struct ShowConfig : config::Draft {};
 
@@ -91,8 +94,8 @@ struct Print {
   std::string text;
 };
 
-using Invocation = std::variant<Run, Acquire, Hold, Renew, Release, ForceRelease, ShowConfig, Check,
-                                Status, List, History, Sandbox, Complete, Print>;
+using Invocation = std::variant<Run, Acquire, Hold, Renew, Release, ForceRelease, ForgetBuild,
+                                ShowConfig, Check, Status, List, History, Sandbox, Complete, Print>;
 
 /// `args`: argv without argv[0]. Throws Error (64 usage, 78 configuration).
 Invocation parse(std::vector<std::string> args, const config::Environment& environment);

@@ -138,7 +138,7 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
 
 void Driver::log(const lock::Log& line, lock::Instant now) {
   const bool of_wait =
-      line.event == lock::Log::Event::skipped || line.event == lock::Log::Event::revoked;
+      line.event == lock::Log::Event::superseded || line.event == lock::Log::Event::revoked;
   if (voices_.who == nullptr || (voices_.only_waits && !of_wait)) return;
   try {
     servers_.log(line, records::word_for(line.event),
@@ -207,6 +207,7 @@ Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) 
     case lock::Outcome::Kind::job_ended:
     case lock::Outcome::Kind::not_started:
       return {outcome.number, job_signal};
+    case lock::Outcome::Kind::superseded:
     case lock::Outcome::Kind::conflict:
       return chosen.conflict;
     case lock::Outcome::Kind::done:

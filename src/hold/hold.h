@@ -18,4 +18,7 @@ Exit hold(const cli::Hold& request);
 Exit release(const cli::Release& request);
 Exit renew(const cli::Renew& request);
 
+/// Forgets the last successful build (--build) on every server.
+Exit forget_build(const cli::ForgetBuild& request);
+
 }  // namespace redlock::hold

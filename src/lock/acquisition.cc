@@ -129,11 +129,11 @@ void Acquisition::wake(Duration in, Instant now) {
 }
 
 /// The servers wake the next waiter when we leave the queue, so our votes go back before.
-void Acquisition::settle(Effects& effects) {
+void Acquisition::settle(Effects& effects, bool has_lock) {
   for (const auto& [server, attempt] : std::exchange(unanswered_, {})) {
     release_.begin(server, attempt, effects);
   }
-  waiter_.leave(effects);
+  waiter_.leave(effects, has_lock);
 }
 
 bool Acquisition::gave_back(Whom whom) const {
@@ -166,6 +166,7 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (reply.ask.attempt != attempt_.id()) return record_late(reply, effects);
 
   attempt_.record(reply, plan_.timing);
+  if (const auto* newer = std::get_if<Superseded>(&reply.answer)) superseded_ = *newer;
   if (!in_round_) return;
   if (obstacles_.prevail()) {
     take_probe(now, effects);

@@ -72,7 +72,8 @@ struct Log {
     released,  ///< also when the command could not be started
     lost,      ///< the lock was not ours any more, or could not be renewed
     skipped,   ///< --once: another run already did our work
-    revoked,   ///< --replace: we took the lock from another run
+    superseded,  ///< --newest, --build: a newer run makes ours needless
+    revoked,     ///< --replace: we took the lock from another run
   };
   /// The line goes out by itself, or with each leave of the attempt from now on.
   enum class Carrier { itself, leave };
@@ -141,9 +142,15 @@ struct NotOursAtRelease {
 struct Skipped {
   Done done;
 };
+struct Superseded {
+  lock::Superseded by;
+  std::uint64_t build;  ///< ours
+  Duration waited;
+};
 /// Fewer than a quorum of servers know that our run was successful.
 struct MarkUnconfirmed {
   std::vector<Complaint> complaints;
+  bool build;  ///< of --build, not of --once
 };
 struct ReleaseUnconfirmed {
   std::vector<Complaint> complaints;
@@ -161,7 +168,7 @@ struct Released {
 using Report =
     std::variant<report::Contended, report::QuorumMissing, report::Acquired, report::Unavailable,
                  report::SameServer, report::RenewalFailing, report::RenewalRecovered,
-                 report::Stopping, report::NotOursAtRelease, report::Skipped,
+                 report::Stopping, report::NotOursAtRelease, report::Skipped, report::Superseded,
                  report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
 using Effect =

@@ -74,6 +74,7 @@ struct Ask {
   std::string who{};  ///< mark, unmark: whose run (JSON), empty: ours; revoke: the new value
   /// leave: the owner has released the lock by the token, and its keeper only removes the rest.
   bool for_owner = false;
+  bool has_lock = false;  ///< leave_queue: because we have got the lock
 
   friend bool operator==(const Ask&, const Ask&) = default;
 };
@@ -121,6 +122,13 @@ struct Done {
 /// mark: the server knows of that run, or of a later one.
 struct Marked {};
 
+/// acquire: a newer run makes ours needless. Our token is not on that server.
+struct Superseded {
+  std::uint64_t build = 0;          ///< larger than ours, and successful; 0: it waits, or has the lock
+  std::chrono::milliseconds ago{};  ///< since that build succeeded
+  std::string who;                  ///< JSON as in Refused
+};
+
 /// revoke: the lock is revoked from its holder, now or before.
 struct Revoked {
   std::vector<std::string> readers{};  ///< of a shared lock: the tokens of its holders
@@ -163,7 +171,7 @@ struct Unreachable {
 };
 
 using Answer = std::variant<Granted, Refused, Renewed, Committed, NotCommitted, Released, Missing,
-                            NotMine, Unreachable, Done, Marked, Revoked>;
+                            NotMine, Unreachable, Done, Superseded, Marked, Revoked>;
 
 /// An answer to `ask`. After an Unreachable by time-out a second, real answer may follow if the
 /// server answers late after all. `sent`: when the kernel took the request (or, if that is unknown,

@@ -234,7 +234,7 @@ Meaning meaning_of_run(const PastRun& run) {
     case Ending::unclear:
       return {"", "unknown", Tint::notice, false};
     case Ending::skipped:
-      return {"skipped", "skipped", Tint::none, false};
+      return {run.superseded ? "superseded" : "skipped", "skipped", Tint::none, false};
     case Ending::expired:
       return {"expired", "good", Tint::none, false};
     case Ending::unknown:
@@ -304,8 +304,12 @@ std::string outcome_of(const PastRun& run, Length length) {
       if (run.entry.who.unattended) return "expired";
       return more ? "ended (its time was over)" : "ended";
     case Ending::skipped:
-      if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
-      return diag::counted(run.skips, "run") + " skipped (--once)";
+      if (more) {
+        return diag::counted(run.skips, "run") +
+               (run.superseded ? " superseded (--newest, --build)" : " skipped (--once)");
+      }
+      return (run.skips == 1 ? "" : fmt::format("{} ", run.skips)) +
+             (run.superseded ? "superseded" : "skipped");
     case Ending::unclear:
       return more ? "not known (may be running)" : "not known";
     case Ending::unknown:

@@ -112,6 +112,13 @@ std::optional<lock::Answer> read_acquire(const LockContext& context, std::string
   if (word == "done") {
     if (const auto done = read_done(reply)) return *done;
   }
+  if (word == "superseded" && fits(reply, "ssis")) {
+    const std::string& build = reply.elements[1].text;
+    const auto number = build.empty() ? std::optional<std::uint64_t>(0) : read_number(build);
+    if (number) {
+      return lock::Superseded{*number, read_length(reply.elements[2]), reply.elements[3].text};
+    }
+  }
   if (word == "fresh" && fits(reply, "si")) {
     const std::chrono::seconds uptime = read_uptime(reply.elements[1]);
     return lock::Unreachable{

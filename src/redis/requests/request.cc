@@ -66,10 +66,13 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
                   waits ? context.waiter : "",
                   waits ? std::to_string(ask.ticket) : "",
                   helper_key(context.lock_key, "")};
-  if (ask.once > lock::Duration::zero() && !shared) {
+  const bool once = ask.once > lock::Duration::zero();
+  if ((once || context.build || context.newest) && !shared) {
     const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
-    keys.push_back(context.done_key);
-    arguments.push_back(std::to_string(period.count()));
+    if (once || context.build) keys.push_back(once ? context.done_key : context.build_key);
+    arguments.push_back(once ? std::to_string(period.count()) : "");
+    arguments.push_back(context.build ? std::to_string(*context.build) : "");
+    arguments.emplace_back(context.newest ? "1" : "");
   }
   return {encode_script(lock::is_of_slot(secrets.token) ? scripts::acquire_slot
                         : shared                        ? scripts::acquire_shared
@@ -108,7 +111,10 @@ Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::
     return {encode_command({"EVAL", scripts::release, "1", context.done_key, began + " " + who}),
             1};
   }
-  return {encode_command({"EVAL", scripts::mark, "1", context.done_key, began, life, who}), 1};
+  Words arguments{began, life, who};
+  if (context.build) arguments.push_back(std::to_string(*context.build));
+  return {encode_script(scripts::mark, {context.build ? context.build_key : context.done_key},
+                        arguments)};
 }
 
 /// The hold of a lock counts for another ttl: goes with a renewal and a repair.
@@ -272,9 +278,11 @@ std::string encode_join_queue(std::string_view lock_key, std::string_view waiter
                          waiter, who, std::to_string(ticket)});
 }
 
-std::string encode_hand_on(std::string_view lock_key, std::string_view leaves) {
-  return encode_command(
-      {"EVAL", scripts::hand_on, "1", lock_key, helper_key(lock_key, ""), leaves});
+std::string encode_hand_on(std::string_view lock_key, std::string_view leaves,
+                           std::string_view newest) {
+  Words arguments{helper_key(lock_key, ""), std::string(leaves)};
+  if (!newest.empty()) arguments.emplace_back(newest);
+  return encode_script(scripts::hand_on, {std::string(lock_key)}, arguments);
 }
 
 std::string encode_waiting(std::string_view lock_key) {
@@ -291,6 +299,10 @@ std::string encode_log(std::string_view lock_key, std::string_view event, std::s
 std::string encode_refuse(std::string_view lock_key, std::string_view host, std::string_view data) {
   return encode_command(
       {"EVAL", scripts::refuse, "1", helper_key(lock_key, "fence"), host, data});
+}
+
+std::string encode_forget_build(std::string_view lock_key) {
+  return encode_command({"DEL", helper_key(lock_key, "build")});
 }
 
 std::string encode_refusals(std::string_view lock_key) {

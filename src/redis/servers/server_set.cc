@@ -50,7 +50,9 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
                .waiter = drawn(kWaiterBytes, keys_,
                                keys_.slots == 0 ? std::nullopt : std::optional<std::size_t>(0)),
                .ttl = ttl,
-               .restart_grace = restart_grace},
+               .restart_grace = restart_grace,
+               .newest = keys_.newest,
+               .build = keys_.build},
       holder_(std::move(holder)) {
   if (std::ranges::any_of(endpoints_, &Endpoint::tls)) tls_.emplace(tls);
   for (lock::ServerIndex server = 0; server < size(); ++server) {
@@ -157,9 +159,9 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
     return;
   }
   link.requests().cancel_notes();  // a note that undoes this request must not come after it
-  link.ask(ask,
-           for_server({encode_hand_on(keys_.key, context_.waiter), 1}, endpoints_[ask.server]),
-           now);
+  const std::string_view newest = !keys_.newest ? "" : ask.has_lock ? "has" : "gone";
+  Flight flight{encode_hand_on(keys_.key, context_.waiter, newest), 1};
+  link.ask(ask, for_server(std::move(flight), endpoints_[ask.server]), now);
 }
 
 std::vector<Notice> ServerSet::take_wake_ups() {

@@ -100,12 +100,21 @@ constexpr Patch kPatches[] = {
      "local answer=ends>clock and ends<=clock+life and"},
     {"ends_ahead_void", "try('ZADD',alive,ends,each)", "forget(each)"},
     {"ends_uncut", "try('ZADD',alive,ends,each)", ""},
-    {"ticket_of_clock", "math.max(clock,(tonumber(last[2])or 0)+1)", "clock"},
+    {"ticket_of_clock", "math.max(clock,(tonumber(last[2])or 0)+1,least)", "clock"},
     {"refused_out_of_queue", "local stands=enqueue(ARGV[7],ARGV[3],ticket)", "local stands=false"},
     {"cooling_untold", "string.sub(head,1,8)=='cooling:'then", "false then"},
     // The keys of the queue never expire.
     {"queue_for_ever", "for _,key in ipairs({queue,alive,waiters})do try('PEXPIRE',key,life)end",
      ""},
+    // --newest: one that died counts; nobody is told; a stopped one runs after a newer one; the oldest goes on;
+    // after a clock was set back, a run that is over is newer. --build: an older one runs.
+    {"newest_dead_counts", "ends>clock and(asked_lately(ends)or tell(other,'newer')~=0)", "ends>clock"},
+    {"newest_untold", "if other then tell(other,'free')end", ""},
+    {"newest_forgotten", "if waiter==ARGV[2] then note_newest(", "if false then note_newest("},
+    {"oldest_goes_on", "(ticket<last or", "(ticket>last or"},
+    {"newest_of_the_past", "(tonumber(last[2])or 0)+1,least)", "(tonumber(last[2])or 0)+1)"},
+    {"older_build_runs", "tonumber(number)>build then", "false then"},
+    {"older_build_waits", "(mine<number or", "(false or"},
     // Takes a free slot, whoever waits; wakes nobody while others have slots; does not say who
     // does.
     {"slots_overtake", "if may_ask then return", "if false then return"},

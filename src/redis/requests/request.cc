@@ -279,9 +279,9 @@ std::string encode_join_queue(std::string_view lock_key, std::string_view waiter
 }
 
 std::string encode_hand_on(std::string_view lock_key, std::string_view leaves,
-                           std::string_view newest) {
+                           bool newest_has_lock) {
   Words arguments{helper_key(lock_key, ""), std::string(leaves)};
-  if (!newest.empty()) arguments.emplace_back(newest);
+  if (newest_has_lock) arguments.emplace_back("has");
   return encode_script(scripts::hand_on, {std::string(lock_key)}, arguments);
 }
 

@@ -90,9 +90,9 @@ std::string encode_join_queue(std::string_view lock_key, std::string_view waiter
                               std::string_view who, lock::Ticket ticket);
 
 /// That waiter leaves the queue, if given. If the lock is free, the first waiter gets its turn.
-/// `newest`: of a waiter with --newest, "has" if it has got the lock, or "gone".
+/// `newest_has_lock`: because it has got the lock, and it has --newest.
 std::string encode_hand_on(std::string_view lock_key, std::string_view leaves = {},
-                           std::string_view newest = {});
+                           bool newest_has_lock = false);
 
 /// Asks for the waiters: see read_waiting().
 std::string encode_waiting(std::string_view lock_key);

@@ -159,8 +159,8 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
     return;
   }
   link.requests().cancel_notes();  // a note that undoes this request must not come after it
-  const std::string_view newest = !keys_.newest ? "" : ask.has_lock ? "has" : "gone";
-  Flight flight{encode_hand_on(keys_.key, context_.waiter, newest), 1};
+  Flight flight{
+      encode_hand_on(keys_.key, context_.waiter, keys_.newest && ask.has_lock), 1};
   link.ask(ask, for_server(std::move(flight), endpoints_[ask.server]), now);
 }
 

@@ -67,15 +67,19 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
                   waits ? std::to_string(ask.ticket) : "",
                   helper_key(context.lock_key, "")};
   const bool once = ask.once > lock::Duration::zero();
-  if ((once || context.build || context.newest) && !shared) {
+  const bool newer = (context.build || context.newest) && !shared;
+  if ((once || newer) && !shared) {
     const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
     if (once || context.build) keys.push_back(once ? context.done_key : context.build_key);
-    arguments.push_back(once ? std::to_string(period.count()) : "");
+    arguments.push_back(std::to_string(period.count()));
+  }
+  if (newer) {
     arguments.push_back(context.build ? std::to_string(*context.build) : "");
     arguments.emplace_back(context.newest ? "1" : "");
   }
   return {encode_script(lock::is_of_slot(secrets.token) ? scripts::acquire_slot
                         : shared                        ? scripts::acquire_shared
+                        : newer                         ? scripts::acquire_newest
                                                         : scripts::acquire,
                         keys, arguments)};
 }
@@ -156,7 +160,7 @@ Flight with_asking(const Flight& flight) {
     asking.wire += encode_words(take_command(rest));
   }
   asking.replies = 2 * flight.replies;
-  asking.answer_at = 1;
+  asking.answer_at = 2 * flight.answer_at + 1;
   return asking;
 }
 
@@ -278,11 +282,19 @@ std::string encode_join_queue(std::string_view lock_key, std::string_view waiter
                          waiter, who, std::to_string(ticket)});
 }
 
-std::string encode_hand_on(std::string_view lock_key, std::string_view leaves,
-                           bool newest_has_lock) {
-  Words arguments{helper_key(lock_key, ""), std::string(leaves)};
-  if (newest_has_lock) arguments.emplace_back("has");
-  return encode_script(scripts::hand_on, {std::string(lock_key)}, arguments);
+std::string encode_hand_on(std::string_view lock_key, std::string_view leaves) {
+  return encode_command(
+      {"EVAL", scripts::hand_on, "1", lock_key, helper_key(lock_key, ""), leaves});
+}
+
+Flight encode_leave_queue(const LockContext& context, bool has_lock) {
+  Flight flight{encode_hand_on(context.lock_key, context.waiter)};
+  if (!context.newest || !has_lock) return flight;
+  flight.wire.insert(0, encode_command({"EVAL", scripts::won, "1", context.lock_key,
+                                        helper_key(context.lock_key, ""), context.waiter}));
+  flight.replies = 2;
+  flight.answer_at = 1;
+  return flight;
 }
 
 std::string encode_waiting(std::string_view lock_key) {

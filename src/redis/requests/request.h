@@ -90,9 +90,10 @@ std::string encode_join_queue(std::string_view lock_key, std::string_view waiter
                               std::string_view who, lock::Ticket ticket);
 
 /// That waiter leaves the queue, if given. If the lock is free, the first waiter gets its turn.
-/// `newest_has_lock`: because it has got the lock, and it has --newest.
-std::string encode_hand_on(std::string_view lock_key, std::string_view leaves = {},
-                           bool newest_has_lock = false);
+std::string encode_hand_on(std::string_view lock_key, std::string_view leaves = {});
+
+/// Our waiter leaves the queue. `has_lock`: because it has got the lock.
+Flight encode_leave_queue(const LockContext& context, bool has_lock);
 
 /// Asks for the waiters: see read_waiting().
 std::string encode_waiting(std::string_view lock_key);

@@ -10,10 +10,10 @@
 namespace redlock::redis::scripts {
 
 extern const std::string_view
-    acquire, acquire_shared, acquire_slot, bury, commit, commit_shared, done, hand_on, history,
+    acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit, commit_shared, done, hand_on, history,
     hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions, publish,
     refusals, refuse, release, release_shared, remove, renew, renew_shared, repair, repair_shared,
-    revoke, sharded, waiting;
+    revoke, sharded, waiting, won;
 
 /// The names by which a server that has executed a script knows it (EVALSHA): of those that acquire
 /// a lock. redlock may end before it could repeat a script that releases something or gives a turn.

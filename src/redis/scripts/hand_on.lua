@@ -6,7 +6,6 @@
 -- KEYS[1]  the lock, which this script only reads
 -- ARGV[1]  the beginning of the names of the queue's keys: see queue.lua
 -- ARGV[2]  the waiter that leaves, or ''
--- ARGV[3]  only of one with --newest that has got the lock: 'has'
 --
 -- {'held'}: the lock has a holder and no free slot, or it cools: then the first two waiters learn for how long
 -- {'free', the waiter that has the turn now, or ''}
@@ -16,13 +15,9 @@ local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 --include sizes
 --include queue
 --include turn
---include newest
 if ARGV[2] ~= '' then
   forget(ARGV[2])
   if try('GETRANGE', turn, 0, 63) == ARGV[2] then try('DEL', turn) end
-  local build, ticket, waiter, _, who
-  if ARGV[3] then build, ticket, waiter, _, who = newest_waiter() end
-  if waiter == ARGV[2] then note_newest(build, ticket, waiter, ARGV[3], who) end
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok

@@ -159,9 +159,8 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
     return;
   }
   link.requests().cancel_notes();  // a note that undoes this request must not come after it
-  Flight flight{
-      encode_hand_on(keys_.key, context_.waiter, keys_.newest && ask.has_lock), 1};
-  link.ask(ask, for_server(std::move(flight), endpoints_[ask.server]), now);
+  link.ask(ask, for_server(encode_leave_queue(context_, ask.has_lock), endpoints_[ask.server]),
+           now);
 }
 
 std::vector<Notice> ServerSet::take_wake_ups() {

@@ -4,7 +4,6 @@
 local ttl, hold, prefix = tonumber(ARGV[2]), ARGV[6], ARGV[9]
 local joins = hold ~= ARGV[1]
 local stamp = string.format('%.0f', clock)
-local least = 0  -- a newcomer's ticket
 --include queue
 --include turn
 --include enqueue
@@ -27,7 +26,7 @@ local function refuse(word, blocker, left, holder)
     -- Another program may have added a waiter with a huge ticket. A score counts exactly up to 2^53.
     local last = try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {}
     if #(last[1] or '') > 64 then clear() end
-    ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last[2]) or 0) + 1, least), 2 ^ 53))
+    ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last[2]) or 0) + 1), 2 ^ 53))
   end
   return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end

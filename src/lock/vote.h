@@ -124,7 +124,7 @@ struct Marked {};
 
 /// acquire: a newer run makes ours needless. Our token is not on that server.
 struct Superseded {
-  std::uint64_t build = 0;          ///< larger than ours, and successful; 0: it waits, or has the lock
+  std::uint64_t build = 0;          ///< it was successful; 0: it waits, or has got the lock
   std::chrono::milliseconds ago{};  ///< since that build succeeded
   std::string who;                  ///< JSON as in Refused
 };

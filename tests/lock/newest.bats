@@ -202,12 +202,34 @@ PY
   done
 }
 
-@test "newest: no permission for the key: everybody keeps their places" {
-  needs_users
-  servers 1
-  cli A acl setuser default resetkeys '~L' '~redlock:{L}:holder' '~redlock:{L}:fence' '~redlock:{L}:dead'
-  run "$REDLOCK" run --newest L -- true
+@test "newest: with the permissions of the manual, and without that for the key" {
+  acl_of_page
+  of_lock nightly-backup
+  start_server A
+  cli A acl setuser "${ACL[@]}" '~redlock:{nightly-backup}:newest' '~redlock:{nightly-backup}:build' >/dev/null
+  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  SERVERS=(A)
+  hold
+  came first --build 1
+  came second --build 2
+  await "$first"
+  assert_status 1
+  let_go
+  await "$second"
   assert_status 0
+  run --separate-stderr "$REDLOCK" run --build 1 "$LOCK" -- true
+  assert_status 1
+  assert_contains "$stderr" 'older than 2'
+  # Everybody keeps their places.
+  cli A acl setuser cron resetkeys "${ACL[@]:2}" >/dev/null
+  rm -f "$LOG"
+  hold
+  came first
+  came second
+  let_go
+  await "$first"
+  await "$second"
+  [[ $(ran) == 'first second' ]] || fail "$(ran)"
 }
 
 # ---- --build -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 -- --build, or 0. STATE: 'waits', or 'has' once that waiter got the lock: a waiter before it that was stopped, and did
 -- not hear of it, must not follow it. WHO: as JSON. One that died counts no longer: nobody could wake it.
 local build, ticket, newest = tonumber(ARGV[11]), tonumber(ARGV[8]), prefix .. 'newest'
-local mark = build and not ours and read(KEYS[5], 8192)
+local mark = build and (not ours or joins) and read(KEYS[5], 8192)
 local number, ended, by = string.match(type(mark) == 'string' and mark or '', '^(%d+) (%d+) (.*)$')
 if number and tonumber(number) > build then
   return {'superseded', number, math.max(clock - ended, 0), #by <= 8192 and by or ''}

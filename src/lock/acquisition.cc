@@ -287,9 +287,12 @@ void Acquisition::replace_holder(Effects& effects) {
   Replace order;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     const Attempt::Vote& vote = attempt_.votes()[server];
-    if (vote.state != Attempt::VoteState::refused || vote.refusal.turn) continue;
-    if (holder_of(vote.refusal.blocker) != holder_of(main->blocker)) continue;
-    order.refusals.push_back({server, vote.refusal});
+    const bool same = vote.state == Attempt::VoteState::refused && !vote.refusal.turn &&
+                      holder_of(vote.refusal.blocker) == holder_of(main->blocker);
+    // A server that has not answered yet may have the same token; of readers, each has its own.
+    if (same || !is_shared(value.token)) {
+      order.refusals.push_back({server, same ? vote.refusal : *main});
+    }
   }
   if (value.kind == Value::Kind::token) effects.emplace_back(std::move(order));
 }

@@ -53,7 +53,8 @@ struct Complaint {
   Answer answer;
 };
 
-/// Revoke the lock from the holder that these servers name, unless it is a maintenance hold.
+/// Revoke the lock on these servers from the holder that each names, or may have, unless it is a
+/// maintenance hold.
 struct Replace {
   std::vector<Complaint> refusals;
 };

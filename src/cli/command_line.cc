@@ -2,6 +2,7 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -72,6 +73,13 @@ void exclude(bool both, std::string_view one, std::string_view other, std::strin
   misused(std::string(one).append(" and ").append(other).append(" exclude each other").append(why));
 }
 
+/// The options for a run that has one lock, and has it alone.
+std::array<std::pair<bool, std::string_view>, 3> alone_options(const config::Settings& settings) {
+  return {{{settings.newest, "--newest"},
+           {settings.build.has_value(), "--build"},
+           {settings.replaces, "--replace"}}};
+}
+
 /// What run and acquire must not combine.
 void check_mode(const Draft& draft) {
   const config::Settings& settings = draft.settings;
@@ -88,6 +96,14 @@ void check_mode(const Draft& draft) {
           ": a minimum hold needs an exclusive lock");
   exclude(settings.shared && once, "-s/--shared", "--once",
           ": several readers may run at the same time");
+  exclude(once && settings.build, "--once", "--build");
+  for (const auto& [given, flag] : alone_options(settings)) {
+    exclude(given && slots, flag, "--slots");
+    exclude(given && settings.shared, flag, "-s/--shared");
+  }
+  const bool waits = !draft.nonblocking && settings.wait != std::chrono::nanoseconds::zero();
+  exclude(settings.replaces && !waits, "--replace", "-n/--nonblock",
+          ": a run that replaces another waits until the other one's job has ended");
 }
 
 /// --once and --min-hold are for one lock: another lock could keep the command from running.
@@ -99,6 +115,9 @@ void check_also(const Draft& draft, const std::string& name) {
   const bool also = !draft.also.empty();
   exclude(also && draft.settings.once.count() > 0, "--also", "--once");
   exclude(also && draft.settings.min_hold.count() > 0, "--also", "--min-hold");
+  for (const auto& [given, flag] : alone_options(draft.settings)) {
+    exclude(also && given, "--also", flag);
+  }
 }
 
 Invocation run(Line line, Draft draft, const Environment& environment) {
@@ -192,21 +211,29 @@ Invocation renew(Line line, Draft draft, const Environment& environment) {
   return request;
 }
 
-/// The second word may be a token, so no message repeats it.
-Invocation force_release(const Line& line, Draft draft, const Environment& environment) {
-  const std::string usage = "release --force NAME";
+/// Of `option`, which needs no token. The second word may be one, so no message repeats it.
+template <class Release>
+Invocation release_with(const std::string& option, const Line& line, Draft draft,
+                        const Environment& environment) {
+  const std::string usage = "release " + option + " NAME";
   const std::string& name = lock_name(line, usage);
   if (line.words.size() > 1) misused("too many arguments: redlock " + usage);
   if (draft.origin(key::server_wait) == Origin::flag) {
-    misused("--server-wait needs a token: with --force, redlock waits for no server");
+    misused("--server-wait needs a token: with " + option + ", redlock waits for no server");
   }
-  return ForceRelease{{settle(draft, environment, line.words), name}};
+  return Release{{settle(draft, environment, line.words), name}};
 }
 
 Invocation release(Line line, Draft draft, const Environment& environment) {
-  if (draft.force) return force_release(line, std::move(draft), environment);
+  exclude(draft.force && draft.forget_build, "--force", "--forget-build");
+  if (draft.force) {
+    return release_with<ForceRelease>("--force", line, std::move(draft), environment);
+  }
   if (draft.now || draft.yes || draft.wait_gone) {
     misused("--now, --yes and --wait need --force: redlock release --force NAME");
+  }
+  if (draft.forget_build) {
+    return release_with<ForgetBuild>("--forget-build", line, std::move(draft), environment);
   }
   std::string token = take_token(line, config::kRelease);
   return Release{{settle(draft, environment, line.words), line.words.front()}, std::move(token)};

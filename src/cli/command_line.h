@@ -50,6 +50,9 @@ struct Release : ForLock {
   std::string token;  ///< as acquire prints it; empty: read it from standard input
 };
 
+/// `redlock release --forget-build`.
+struct ForgetBuild : ForLock {};
+
 struct ShowConfig : config::Draft {};
 
 /// `redlock check`. The name is that of the lock to try; empty: a lock that nobody uses.
@@ -108,8 +111,8 @@ struct Print {
   std::string text;
 };
 
-using Invocation = std::variant<Run, Acquire, Hold, Renew, Release, ForceRelease, ShowConfig, Check,
-                                Status, List, History, Sandbox, Complete, Print>;
+using Invocation = std::variant<Run, Acquire, Hold, Renew, Release, ForceRelease, ForgetBuild,
+                                ShowConfig, Check, Status, List, History, Sandbox, Complete, Print>;
 
 /// `args`: argv without argv[0]. Throws Error (64 usage, 78 configuration).
 Invocation parse(std::vector<std::string> args, const config::Environment& environment);

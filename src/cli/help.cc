@@ -119,6 +119,7 @@ Example:
 Usage:
   redlock release [OPTIONS] NAME TOKEN
   redlock release --force [OPTIONS] NAME
+  redlock release --forget-build [OPTIONS] NAME
 
 TOKEN is the token that acquire or hold printed, or "-" to read it from
 standard input. With --force, redlock shows who holds the lock, and asks you;
@@ -241,8 +242,11 @@ constexpr Meaning kMeanings[] = {
     {ExitStatus::ok, config::kCheck, "no problem found"},
     {ExitStatus::ok, config::kStatus, "none of the locks is free"},
     {ExitStatus::ok, kListAll, "the output is complete; it may be empty"},
-    {ExitStatus::conflict, config::kAsk,
+    {ExitStatus::conflict, config::kHold,
      "redlock did not get the lock in time (or the status that -E gives)"},
+    {ExitStatus::conflict, config::kRun | config::kAcquire,
+     "redlock did not get the lock in time, or a newer run superseded this one\n"
+     "       (or the status that -E gives)"},
     {ExitStatus::conflict, config::kRelease,
      "--force did nothing: you said no, the lock changed hands since, or\n"
      "       it belongs to another program, which needs --now"},

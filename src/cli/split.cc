@@ -44,7 +44,8 @@ constexpr FlagHabit kFlagHabits[] = {
 };
 
 /// These stop or skip the job, so a word that is only similar does not lead to them.
-constexpr std::string_view kGraveFlags[] = {"max-runtime", "once", "now", "force"};
+constexpr std::string_view kGraveFlags[] = {"max-runtime", "once",  "now",
+                                            "force",       "newest", "replace"};
 
 /// The option that the user probably meant, or nothing. The beginning of a flag finds the flag,
 /// too: redlock accepts no abbreviation, but it understands one.

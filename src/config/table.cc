@@ -10,6 +10,7 @@
 #include "config/value.h"
 #include "error.h"
 #include "lock/value.h"
+#include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
 
 namespace redlock::config {
@@ -131,6 +132,19 @@ constexpr Row kTable[] = {
      "do not wait: give up if the lock is held", "", Type::toggle, kAsk, turn<&Draft::nonblocking>},
     {"wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting, "wait no longer than this; 0 is -n",
      "no limit", Type::duration, kAsk, set_time<&Settings::wait>},
+    {"newest", "--newest", nullptr, "", kWaiting,
+     "of the runs that wait with it, only the newest goes on: the others give up", "",
+     Type::toggle, kKeep, turn<&Settings::newest>},
+    {"build", "--build", nullptr, "NUMBER", kWaiting,
+     "give up if a run with a larger number was successful; larger is newer for --newest, too", "",
+     Type::integer, kKeep,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.build = redis::read_number(value);
+       if (!draft.settings.build) refuse("a whole number of at most 2^53", value);
+     }},
+    {"replace", "--replace", nullptr, "", kWaiting,
+     "stop the job of whoever holds the lock, as release --force does, and wait until it has ended",
+     "", Type::toggle, kKeep, turn<&Settings::replaces>},
     {"conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N", kWaiting,
      "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,
      set_integer<&Settings::conflict_exit_code, 0, 255>},
@@ -221,6 +235,10 @@ constexpr Row kTable[] = {
      turn<&Options::yes>},
     {"wait-gone", "--wait", nullptr, "", kForcing, "wait until the job and its lock are gone", "",
      Type::toggle, kRelease, turn<&Options::wait_gone>},
+
+    {"forget-build", "--forget-build", nullptr, "", kForcing,
+     "let any build run again: forget the number of the last one that was successful (--build)", "",
+     Type::toggle, kRelease, turn<&Options::forget_build>},
 
     {key::server, "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
      "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS), unix:///PATH, "

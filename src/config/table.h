@@ -136,6 +136,7 @@ struct Options {
   bool now = false;        ///< release --force: do not wait for the end of the job
   bool yes = false;        ///< release --force: do not ask
   bool wait_gone = false;  ///< release --force
+  bool forget_build = false;  ///< release
   std::optional<std::chrono::milliseconds> since;  ///< history: Unix time
   std::optional<std::chrono::milliseconds> at;     ///< history; excludes `since` and `until`
   std::optional<std::size_t> last;  ///< history: the latest runs of each lock; at least 1

@@ -63,6 +63,8 @@ std::string_view op_name(lock::Op op) {
       return "mark as done";
     case lock::Op::unmark:
       return "remove the mark";
+    case lock::Op::revoke:
+      return "revoke";
     case lock::Op::release:
     case lock::Op::leave:
       return "release";
@@ -95,7 +97,9 @@ std::string vote_text(const lock::Answer& answer) {
           },
           [](const lock::Missing&) { return "not there"; },
           [](const lock::Done& done) { return describe(done); },
+          [](const lock::Superseded&) { return "a newer run makes this one needless"; },
           [](const lock::Marked&) { return "marked"; },
+          [](const lock::Revoked&) { return "revoked from its holder"; },
           [](const auto& other) { return complaint_text(other); },
       },
       answer);
@@ -165,13 +169,27 @@ void Reporter::say(const lock::Report& report) {
           },
           [this](const MarkUnconfirmed& unconfirmed) {
             line(Verbosity::normal,
-                 "warning: too few servers know that the job of {} was done, --once may let it run "
-                 "again: {}",
-                 lock_, list(unconfirmed.complaints));
+                 "warning: too few servers know that the job of {} was done, {}: {}", lock_,
+                 unconfirmed.build ? "--build may let an older build run"
+                                   : "--once may let it run again",
+                 list(unconfirmed.complaints));
           },
           [this](const auto& each) { tell(each); },
       },
       report);
+}
+
+void Reporter::tell(const Superseded& superseded) {
+  const auto& [by, build, waited] = superseded;
+  if (by.build > 0) {
+    return line(Verbosity::normal, "{}: build {} is older than {}, which succeeded {} ago", lock_,
+                build, by.build, for_people(by.ago));
+  }
+  const auto who = records::read_holder(by.who);
+  const std::string work = who ? work_of(*who) : "";
+  line(Verbosity::normal, "{}: superseded by {}{} after {}", lock_,
+       who ? person(*who) : "a newer run", work.empty() ? "" : " (" + work + ")",
+       for_people(waited));
 }
 
 /// The display shows that the wait has begun; a log says so with -v.

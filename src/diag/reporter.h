@@ -62,6 +62,7 @@ class Reporter {
   template <class... Values>
   void line(Verbosity from, fmt::format_string<Values...> text, Values&&... values);
   void tell(const lock::report::Contended& contended);
+  void tell(const lock::report::Superseded& superseded);
   void tell(const lock::report::QuorumMissing& missing);
   void tell(const lock::report::Acquired& acquired);
   void tell(const lock::report::Stopping& stopping);

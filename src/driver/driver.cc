@@ -14,6 +14,7 @@
 #include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/text.h"
+#include "lock/value.h"
 #include "os/clock.h"
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
@@ -131,13 +132,17 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
     servers_.subscribe(listen->attempt, now);
   } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
     servers_.join_queue(join->ticket, join->early, now);
+  } else if (const auto* order = std::get_if<lock::Replace>(&effect)) {
+    replace(*order, now);
   } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
     log(*line, now);
   }
 }
 
 void Driver::log(const lock::Log& line, lock::Instant now) {
-  if (voices_.who == nullptr) return;
+  const bool of_wait =
+      line.event == lock::Log::Event::superseded || line.event == lock::Log::Event::revoked;
+  if (voices_.who == nullptr || (voices_.only_waits && !of_wait)) return;
   try {
     servers_.log(line, records::word_for(line.event),
                  to_json(records::log_entry(line, *voices_.who)), now);
@@ -146,6 +151,23 @@ void Driver::log(const lock::Log& line, lock::Instant now) {
   }
 }
 
+/// Nobody replaces a maintenance hold: its holder has reasons, and no job to stop.
+void Driver::replace(const lock::Replace& order, lock::Instant now) {
+  for (const auto& [server, answer] : order.refusals) {
+    const auto& refusal = std::get<lock::Refused>(answer);
+    const auto holder = records::read_holder(refusal.holder);
+    if (voices_.who == nullptr || (holder && holder->maintenance)) return;
+    servers_.ask({.server = server,
+                  .op = lock::Op::revoke,
+                  .attempt = lock::kNoAttempt,
+                  .who = records::revoked_value(lock::read_value(refusal.blocker).token,
+                                                records::since_now(*voices_.who))},
+                 now);
+  }
+}
+
+/// If `who` gives up because another run has the lock, run() tells that to the servers at its end,
+/// for `redlock history --refused`.
 void Driver::note_refusal(const lock::Report& report, const records::Holder& who) {
   const auto* contended = std::get_if<lock::report::Contended>(&report);
   if (contended == nullptr || contended->when != lock::report::Contended::When::gives_up) return;
@@ -188,6 +210,7 @@ Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) 
     case lock::Outcome::Kind::job_ended:
     case lock::Outcome::Kind::not_started:
       return {outcome.number, job_signal};
+    case lock::Outcome::Kind::superseded:
     case lock::Outcome::Kind::conflict:
       return chosen.conflict;
     case lock::Outcome::Kind::done:

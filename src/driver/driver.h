@@ -69,6 +69,7 @@ class Driver final : private lock::Performer {
   struct Voices {
     diag::Reporter* reporter = nullptr;    ///< reports what the servers answer; may be null
     const records::Holder* who = nullptr;  ///< for the servers' log; null: this writes no log
+    bool only_waits = false;  ///< another process, or the host, logs what happens with the lock
   };
 
   Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers, os::SignalSource& signals,
@@ -99,10 +100,6 @@ class Driver final : private lock::Performer {
   /// Sends requests and reads replies until `done` or the limit. Only the host gets the replies.
   void finish_requests(const std::function<bool()>& done, lock::Instant limit);
 
-  /// If `who` gives up because another run has the lock, run() tells that to the servers at its
-  /// end, for `redlock history --refused`.
-  void note_refusal(const lock::Report& report, const records::Holder& who);
-
   /// The clock jumps ahead by `length`, in addition to earlier jumps.
   void jump(lock::Duration length) { ahead_ += length; }
   [[nodiscard]] lock::Instant now() const;
@@ -121,6 +118,8 @@ class Driver final : private lock::Performer {
   void take_replies(lock::Instant now);
   void take_messages(lock::Instant now);
   void log(const lock::Log& line, lock::Instant now);
+  void note_refusal(const lock::Report& report, const records::Holder& who);
+  void replace(const lock::Replace& order, lock::Instant now);
   [[nodiscard]] bool over() const { return stopped_ || drive_.machine().finished(); }
 
   struct GivenUp {

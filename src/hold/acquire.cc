@@ -54,11 +54,14 @@ class Bystander final : public driver::Host {
 /// The output of `redlock acquire --json` if somebody else held the lock until the limit; see
 /// redlock-acquire(1). `now`: the moment at which redlock gave up.
 std::string refused_json(const std::string& lock_name, const lock::Waiting& last,
-                         lock::Instant now) {
+                         const std::optional<lock::Superseded>& newer, lock::Instant now) {
   Json state;
   Json holder;
   Json left;
-  if (const auto& refusal = last.refusal) {
+  if (newer) {
+    state = "superseded";
+    holder = look::holder_json(records::read_holder(newer->who));
+  } else if (const auto& refusal = last.refusal) {
     using Kind = lock::Sighting::Kind;
     lock::Sighting seen;  // what a look at the key on that server would have shown
     seen.kind = lock::type_of(refusal->blocker) ? Kind::other : Kind::value;
@@ -101,7 +104,8 @@ class Acquirer : private driver::Host {
         began_(os::boot_now()),
         session_(plan, began_),
         progress_(driver::progress_mode(settings_), lock.name, plan.patience, out_, began_),
-        driver_(session_, *this, servers_, signals_, {.reporter = &reporter_}) {
+        driver_(session_, *this, servers_, signals_,
+                {.reporter = &reporter_, .who = &who_, .only_waits = true}) {
     if (ward_) reserve_.emplace();
     driver::require_connections(servers_.size());
   }
@@ -127,16 +131,19 @@ class Acquirer : private driver::Host {
     if (interrupted_ != 0) return Exit::by_signal(interrupted_);
     const Exit result = driver::exit_of(session_.outcome(),
                                         {.conflict = settings_.conflict_exit_code, .done = 0});
-    const bool conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
-    if (!request_.json || !conflict) return result;
-    return driver::print(refused_json(lock_.name, session_.waiting(), os::boot_now()), result);
+    const lock::Outcome::Kind kind = session_.outcome().kind;
+    const bool refused =
+        kind == lock::Outcome::Kind::conflict || kind == lock::Outcome::Kind::superseded;
+    if (!request_.json || !refused) return result;
+    return driver::print(refused_json(lock_.name, session_.waiting(), session_.superseded(),
+                                      os::boot_now()),
+                         result);
   }
 
  private:
   bool perform(const lock::Effect& effect, lock::Instant) override {
     if (const auto* report = std::get_if<lock::Report>(&effect)) {
       reporter_.say(*report);
-      driver_.note_refusal(*report, who_);
       if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
         won_ = {.event = lock::Log::Event::acquired,
                 .attempt = won->attempt,

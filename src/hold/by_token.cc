@@ -32,7 +32,10 @@
 #include "os/stderr.h"
 #include "records/holder.h"
 #include "records/json.h"
+#include "redis/ask/questions.h"
+#include "redis/requests/request.h"
 #include "redis/servers/server_set.h"
+#include "redis/wire/trouble.h"
 
 namespace redlock::hold {
 
@@ -285,6 +288,32 @@ Exit carry_out(const cli::Renew& request) {
        {"valid_for_s", renewed ? look::in_seconds(valid_for) : records::Json()},
        {"error", look::text_or_null(by_token.error())}});
   return driver::print(json.output(), result);
+}
+
+/// Any server that still knows the number would go on refusing older builds.
+Exit carry_out(const cli::ForgetBuild& request) {
+  const config::Settings& settings = request.settings;
+  const driver::LockId lock = driver::lock_id(settings, request.name);
+  driver::Interview interview(settings);
+  std::string troubles;
+  for (std::size_t server = 0; server < interview.servers(); ++server) {
+    interview.questions().go_to(server, lock.key);
+    interview.questions().ask(
+        server, {redis::encode_forget_build(lock.key)},
+        [&, server](const redis::Questions::Answer& answer, auto) {
+          const auto* silence = answer.silence();
+          const auto& reply = silence != nullptr ? redis::Value() : answer.reply();
+          if (silence == nullptr && reply.type == redis::Value::Type::integer) return;
+          troubles += (troubles.empty() ? "" : "; ") + settings.servers[server].brief() + ": " +
+                      (silence != nullptr ? silence->why : redis::unexpected_reply(reply).why);
+        },
+        os::boot_now());
+  }
+  interview.finish();
+  if (troubles.empty()) return ExitStatus::ok;
+  driver::complain({diag::lock_name(lock.name) +
+                    ": the last build may still be known there, try again: " + troubles});
+  return ExitStatus::unavailable;
 }
 
 }  // namespace redlock::hold

@@ -16,4 +16,7 @@ Exit carry_out(const cli::Hold& request);
 Exit carry_out(const cli::Release& request);
 Exit carry_out(const cli::Renew& request);
 
+/// Forgets the last successful build (--build) on every server.
+Exit carry_out(const cli::ForgetBuild& request);
+
 }  // namespace redlock::hold

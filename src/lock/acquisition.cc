@@ -129,11 +129,11 @@ void Acquisition::wake(Duration in, Instant now) {
 }
 
 /// The servers wake the next waiter when we leave the queue, so our votes go back before.
-void Acquisition::settle(Effects& effects) {
+void Acquisition::settle(Effects& effects, bool has_lock) {
   for (const auto& [server, attempt] : std::exchange(unanswered_, {})) {
     release_.begin(server, attempt, effects);
   }
-  waiter_.leave(effects);
+  waiter_.leave(effects, has_lock);
 }
 
 bool Acquisition::gave_back(Whom whom) const {
@@ -154,6 +154,7 @@ void Acquisition::ask(Effects& effects) {
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (is_release(reply.ask.op)) return release_.record(reply);
+  if (reply.ask.op == Op::revoke) return record_revoked(reply, effects);
   if (reply.ask.op != Op::acquire && reply.ask.op != Op::commit) return;
   std::optional<Answer>& trouble = troubles_.at(reply.ask.server);
   trouble.reset();
@@ -165,6 +166,7 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (reply.ask.attempt != attempt_.id()) return record_late(reply, effects);
 
   attempt_.record(reply, plan_.timing);
+  if (const auto* newer = std::get_if<Superseded>(&reply.answer)) superseded_ = *newer;
   if (!in_round_) return;
   if (obstacles_.prevail()) {
     take_probe(now, effects);
@@ -261,6 +263,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
 
   const bool obstructed = obstacles_.prevail();
   if (verdict == Verdict::conflict && !obstructed) tell_contended(now, effects);
+  if (verdict == Verdict::conflict && plan_.replaces) replace_holder(effects);
   if (tries_once() && attempt_.turns_left()) {
     limit_ = std::max(limit_, std::min(now + kTryOnceBears, began_ + kTryOnceBearsTurns));
   }
@@ -270,6 +273,41 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (obstructed || !answered_last_round_) return rest(now, pauses_.after_silence());
   rest(now, verdict == Verdict::conflict ? pauses_.after_conflict(ended, waiter_)
                                          : pauses_.after_split(ended, waiter_, now - round_began_));
+}
+
+/// Asks once in a run: the next holder may be another run of the same kind, which would replace us
+/// in return. A lock that cools down, or that another program holds, has no holder to revoke.
+void Acquisition::replace_holder(Effects& effects) {
+  const Refused* const main = attempt_.main_refusal();
+  if (main == nullptr) return;
+  const Value value = read_value(main->blocker);
+  const bool known = is_token(value.token) || is_shared(value.token) || !main->holder.empty();
+  if (value.kind == Value::Kind::cooling || !known) return;
+  plan_.replaces = false;
+  Replace order;
+  for (ServerIndex server = 0; server < plan_.servers; ++server) {
+    const Attempt::Vote& vote = attempt_.votes()[server];
+    const bool same = vote.state == Attempt::VoteState::refused && !vote.refusal.turn &&
+                      holder_of(vote.refusal.blocker) == holder_of(main->blocker);
+    // A server that has not answered yet may have the same token; of readers, each has its own.
+    if (same || !is_shared(value.token)) {
+      order.refusals.push_back({server, same ? vote.refusal : *main});
+    }
+  }
+  if (value.kind == Value::Kind::token) effects.emplace_back(std::move(order));
+}
+
+/// The holder has lost its lock, and cannot say in the log who took it.
+void Acquisition::record_revoked(const Reply& reply, Effects& effects) {
+  const auto* revoked = std::get_if<Revoked>(&reply.answer);
+  if (revoked == nullptr || ++revocations_ != blocking_minority(plan_.servers)) return;
+  std::vector<std::string> others = revoked->readers;
+  if (others.empty()) others.emplace_back(read_value(reply.ask.who).token);
+  for (std::string& other : others) {
+    effects.emplace_back(Log{.event = Log::Event::revoked,
+                             .attempt = attempt_.id(),
+                             .other = std::move(other)});
+  }
 }
 
 /// A revocation is news, and so is the next holder after it. Any other new holder is reported only

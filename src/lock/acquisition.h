@@ -52,11 +52,11 @@ class Acquisition {
   /// caller that does not want the lock any more.
   void withdraw(Effects& effects) {
     end_attempt(effects);
-    settle(effects);
+    settle(effects, false);
   }
 
-  /// For a caller that has the lock: leaves the queue, and releases what earlier attempts may get.
-  void settle(Effects& effects);
+  /// Leaves the queue, and releases what earlier attempts may get. `has_lock`: the job runs.
+  void settle(Effects& effects, bool has_lock);
 
   /// Starts the next round after `in`; in the present round, asks the servers that refused once
   /// more. An endless stream of wake-ups costs ten rounds a second.
@@ -84,6 +84,8 @@ class Acquisition {
     return std::min({wait_limit(), server_limit(), quorum_news(), next_question()});
   }
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
+  /// By a newer run. If so, and we have not won, the state becomes `done`.
+  [[nodiscard]] const std::optional<Superseded>& superseded() const { return superseded_; }
 
   /// The releases that earlier attempts still owe; a session goes on with them.
   [[nodiscard]] Release& release() { return release_; }
@@ -118,6 +120,8 @@ class Acquisition {
   void give_up(State why, Effects& effects);
   void end_attempt(Effects& effects);
   void join_or_not(Effects& effects);
+  void replace_holder(Effects& effects);
+  void record_revoked(const Reply& reply, Effects& effects);
   [[nodiscard]] bool held_by_ancestor() const;
   [[nodiscard]] bool tries_once() const { return plan_.patience.wait == Duration::zero(); }
   [[nodiscard]] bool is_hopeless() const {
@@ -165,6 +169,8 @@ class Acquisition {
   unsigned missing_reports_ = 0;      ///< the number of QuorumMissing reports since missing_since_
   bool answered_last_round_ = false;  ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
+  std::optional<Superseded> superseded_;
+  std::size_t revocations_ = 0;  ///< the servers that have revoked the lock for us
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;

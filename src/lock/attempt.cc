@@ -47,7 +47,8 @@ void Attempt::record(const Reply& reply, const Timing& timing) {
   } else if (const auto* refusal = std::get_if<Refused>(&reply.answer)) {
     vote.state = VoteState::refused;
     vote.refusal = *refusal;
-  } else if (std::holds_alternative<Done>(reply.answer)) {
+  } else if (std::holds_alternative<Done>(reply.answer) ||
+             std::holds_alternative<Superseded>(reply.answer)) {
     vote.state = VoteState::done;
   } else if (const auto* unreachable = std::get_if<Unreachable>(&reply.answer)) {
     vote.state = unreachable->maybe_applied ? VoteState::uncertain : VoteState::absent;

@@ -38,7 +38,7 @@ std::string_view holder_of(std::string_view value);
 enum class Verdict {
   pending,   ///< missing answers may still decide
   won,       ///< a quorum granted, with enough validity left to start a job
-  done,      ///< a server knows of a successful run that already did our work
+  done,      ///< a server knows of another run that makes ours needless
   conflict,  ///< a quorum refuses for one and the same holder
   split,     ///< a quorum answered, but no process has the lock: contenders took each other's votes
   unavailable,  ///< fewer than a quorum answered
@@ -56,7 +56,7 @@ class Attempt {
     granted,
     refused,    ///< our token is certainly not there
     uncertain,  ///< the request failed, but the token may be there
-    done,       ///< the server knows of a successful run; our token is certainly not there
+    done,       ///< another run makes ours needless; our token is certainly not there
   };
   struct Vote {
     VoteState state = VoteState::absent;
@@ -107,7 +107,7 @@ class Attempt {
   /// The refusal to show to the user: the holder that most servers name. Null if none names one.
   [[nodiscard]] const Refused* main_refusal() const;
 
-  /// A server knows of a successful run that already did our work.
+  /// A server knows of another run that makes ours needless: see Done and Superseded.
   [[nodiscard]] bool done() const { return how_many(votes_, VoteState::done, &Vote::state) > 0; }
 
   /// We wanted to join a lock that a quorum does not hold any more.

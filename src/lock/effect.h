@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -47,17 +48,23 @@ struct JoinQueue {
   bool early = false;  ///< we are among the first two
 };
 
+/// A server and its last answer, where that was no vote for us.
+struct Complaint {
+  ServerIndex server;
+  Answer answer;
+};
+
+/// Revoke the lock on these servers from the holder that each names, or may have, unless it is a
+/// maintenance hold.
+struct Replace {
+  std::vector<Complaint> refusals;
+};
+
 enum class StopReason {
   lost,             ///< servers said that the lock is not ours any more
   lease_ending,     ///< it could not be renewed in time
   max_runtime,      ///< the job ran longer than allowed
   supervisor_gone,  ///< no process waits for the job any more (lock/watch.h)
-};
-
-/// A server and its last answer, where that was no vote for us.
-struct Complaint {
-  ServerIndex server;
-  Answer answer;
 };
 
 /// A line for the log that servers keep of a lock. For people: no decision depends on it.
@@ -67,6 +74,8 @@ struct Log {
     released,  ///< also when the command could not be started
     lost,      ///< the lock was not ours any more, or could not be renewed
     skipped,   ///< --once: another run already did our work
+    superseded,  ///< --newest, --build: a newer run makes ours needless
+    revoked,     ///< --replace: we took the lock from another run
   };
   /// The line goes out by itself, or with each leave of the attempt from now on.
   enum class Carrier { itself, leave };
@@ -79,6 +88,7 @@ struct Log {
   std::optional<Duration> held{};       ///< from the win until now; skipped: none
   std::optional<int> status{};          ///< the job's
   std::optional<StopReason> stopped{};  ///< why we stopped the job, if we did
+  std::string other{};                  ///< revoked: the token of that run
 };
 
 namespace report {
@@ -134,9 +144,15 @@ struct NotOursAtRelease {
 struct Skipped {
   Done done;
 };
+struct Superseded {
+  lock::Superseded by;
+  std::uint64_t build;  ///< ours
+  Duration waited;
+};
 /// Fewer than a quorum of servers know that our run was successful.
 struct MarkUnconfirmed {
   std::vector<Complaint> complaints;
+  bool build;  ///< of --build, not of --once
 };
 struct ReleaseUnconfirmed {
   std::vector<Complaint> complaints;
@@ -154,10 +170,11 @@ struct Released {
 using Report =
     std::variant<report::Contended, report::QuorumMissing, report::Acquired, report::Unavailable,
                  report::SameServer, report::RenewalFailing, report::RenewalRecovered,
-                 report::Stopping, report::NotOursAtRelease, report::Skipped,
+                 report::Stopping, report::NotOursAtRelease, report::Skipped, report::Superseded,
                  report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
-using Effect = std::variant<Ask, Spawn, Kill, Measure, Subscribe, JoinQueue, Report, Log>;
+using Effect =
+    std::variant<Ask, Spawn, Kill, Measure, Subscribe, JoinQueue, Replace, Report, Log>;
 using Effects = std::vector<Effect>;
 
 }  // namespace redlock::lock

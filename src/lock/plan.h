@@ -31,6 +31,9 @@ struct Plan {
   int stop_signal = 15;   ///< the first one when the job must be stopped (SIGTERM)
   std::size_t slots = 0;  ///< how many jobs may hold the lock together; 0: it has no slots
   Neighbours stages{};    ///< of a run with several locks
+  /// A run with a smaller number than one that was successful is superseded.
+  std::optional<std::uint64_t> build{};
+  bool replaces = false;  ///< revoke the lock from the holder that refuses us first
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
   /// If the servers confirm that an ancestor holds this lock, we get a further hold of it.
   std::optional<Inherited> inherited{};

@@ -21,6 +21,9 @@ constexpr Duration kLastAnswers = milliseconds(200);
 /// time of a request to confirm the release.
 constexpr Duration kLongLife = minutes(2);
 
+/// How long the servers know the number of the last successful build.
+constexpr Duration kBuildLasts = std::chrono::hours(30 * 24);
+
 /// A job that ends sooner needs no subscription, and so costs no extra connections. And it is one
 /// line in the log, which goes out with the release and so costs no extra message.
 constexpr Duration kShortRun = milliseconds(500);
@@ -51,7 +54,7 @@ Effects Session::step(const Event& event, Instant now) {
                  },
                  [this](const JobFailedToStart& failure) {
                    outcome_ = {Outcome::Kind::not_started, failure.status};
-                   acquisition_.settle(effects_);
+                   acquisition_.settle(effects_, false);
                    release_lease();
                  },
                  [this](const JobExited& exit) { on_job_exited(exit.status); },
@@ -166,13 +169,16 @@ void Session::check_acquisition() {
   switch (acquisition_.state()) {
     case Acquisition::State::trying:
       return;
-    case Acquisition::State::done:
-      emit(report::Skipped{*done_marks_.found()});
-      effects_.emplace_back(Log{.event = Log::Event::skipped,
+    case Acquisition::State::done: {
+      const auto& newer = superseded();
+      if (newer) emit(report::Superseded{*newer, plan_.build.value_or(0), now_ - began_});
+      if (!newer) emit(report::Skipped{*done_marks_.found()});
+      effects_.emplace_back(Log{.event = newer ? Log::Event::superseded : Log::Event::skipped,
                                 .attempt = acquisition_.attempt().id(),
                                 .waited = now_ - began_});
       done_marks_.copy(effects_);
-      return end_without_job({Outcome::Kind::done});
+      return end_without_job({newer ? Outcome::Kind::superseded : Outcome::Kind::done});
+    }
     case Acquisition::State::conflict:
       return end_without_job({Outcome::Kind::conflict});
     case Acquisition::State::unavailable:
@@ -217,7 +223,7 @@ void Session::start_job(std::uint64_t fence) {
 
 /// We leave the queue only now: that costs the servers time, and the job shall start first.
 void Session::on_job_started() {
-  acquisition_.settle(effects_);
+  acquisition_.settle(effects_, true);
   phase_ = Phase::running;
   job_->started(now_);
   listen_at_ = now_ + kShortRun;
@@ -261,7 +267,8 @@ void Session::release_lease() {
   acquisition_.release().retry(now_, effects_);
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // The mark goes first on every connection: a process that finds the lock free finds the mark.
-  if (may_mark()) done_marks_.mark(job_->began(), plan_.timing.once, effects_);
+  const Duration period = plan_.build ? kBuildLasts : plan_.timing.once;
+  if (may_mark()) done_marks_.mark(job_->began(), period, effects_);
   const Instant keep_until = was_ours() ? lease().keep_until() : Instant{};
   cools_ = keep_until > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
@@ -334,7 +341,7 @@ void Session::finish() {
     warn_of_left_overs();
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
-    emit(report::MarkUnconfirmed{done_marks_.complaints()});
+    emit(report::MarkUnconfirmed{done_marks_.complaints(), plan_.build.has_value()});
   }
   if (job_->stop_reason() == StopReason::max_runtime) {
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::max_runtime};
@@ -378,7 +385,8 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
 /// Removes what the release left on a minority when the other servers said that the lock was lost.
 /// Even after the minimum hold: a server that was stopped may not have begun to count it.
 void Session::undo_release() {
-  done_marks_.undo(effects_);
+  // The number of an earlier build is overwritten, and this one was deployed, if not alone.
+  if (!plan_.build) done_marks_.undo(effects_);
   if (!cools_) return;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     effects_.emplace_back(Ask{.server = server, .op = Op::leave, .attempt = lease().attempt()});

@@ -31,6 +31,7 @@ struct Outcome {
     job_ended,
     not_started,
     done,
+    superseded,
     conflict,
     unavailable,
     misconfigured,
@@ -58,6 +59,9 @@ class Session final : public Machine {
     return phase_ == Phase::acquiring || phase_ == Phase::numbering;
   }
   [[nodiscard]] Waiting waiting() const { return acquisition_.waiting(); }
+  [[nodiscard]] const std::optional<Superseded>& superseded() const {
+    return acquisition_.superseded();
+  }
 
   /// The process that watches the job must report JobTreeGone when no process of it is left.
   [[nodiscard]] bool watching_tree() const {
@@ -95,7 +99,8 @@ class Session final : public Machine {
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
   [[nodiscard]] bool ended_in_vain() const {
-    return outcome_ && (outcome_->kind == Outcome::Kind::conflict ||
+    return outcome_ && (outcome_->kind == Outcome::Kind::superseded ||
+                        outcome_->kind == Outcome::Kind::conflict ||
                         outcome_->kind == Outcome::Kind::unavailable);
   }
   /// A minimum hold is for a job that ran under our lock to its end. If the command could not be
@@ -106,8 +111,8 @@ class Session final : public Machine {
   [[nodiscard]] bool lost_while_held() const;
   /// Only a job that ended by itself, with status 0 and under our lock, need not run again.
   [[nodiscard]] bool may_mark() const {
-    return plan_.timing.once > Duration::zero() && was_ours() && !job_->stopping() &&
-           outcome_->number == 0;
+    return (plan_.timing.once > Duration::zero() || plan_.build) && was_ours() &&
+           !job_->stopping() && outcome_->number == 0;
   }
 
   Plan plan_;

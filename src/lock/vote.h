@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "lock/time.h"
 
@@ -36,6 +37,7 @@ enum class Op {
   commit,   ///< raise the fencing number of our grant
   mark,     ///< record that a run was successful (--once)
   unmark,   ///< remove that mark
+  revoke,   ///< take the lock from its holder (--replace)
   release,  ///< delete it if it is ours; queued after all earlier requests
   leave,    ///< give up our hold: the last hold deletes the lock, or lets it cool; queued likewise
   inquire,  ///< whether its owner, another process than ours, has released it by the token
@@ -69,9 +71,10 @@ struct Ask {
   Ticket ticket = 0;
   std::size_t slot = 0;  ///< acquire: the slot that we ask for, from 1; 0: the lock has no slots
   std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
-  std::string who{};                  ///< mark, unmark: whose run (JSON); empty: ours
+  std::string who{};  ///< mark, unmark: whose run (JSON), empty: ours; revoke: the new value
   /// leave: the owner has released the lock by the token, and its keeper only removes the rest.
   bool for_owner = false;
+  bool has_lock = false;  ///< leave_queue: because we have got the lock
 
   friend bool operator==(const Ask&, const Ask&) = default;
 };
@@ -119,6 +122,18 @@ struct Done {
 /// mark: the server knows of that run, or of a later one.
 struct Marked {};
 
+/// acquire: a newer run makes ours needless. Our token is not on that server.
+struct Superseded {
+  std::uint64_t build = 0;          ///< it was successful; 0: it waits, or has got the lock
+  std::chrono::milliseconds ago{};  ///< since that build succeeded
+  std::string who;                  ///< JSON as in Refused
+};
+
+/// revoke: the lock is revoked from its holder, now or before.
+struct Revoked {
+  std::vector<std::string> readers{};  ///< of a shared lock: the tokens of its holders
+};
+
 /// renew: ours, with a full ttl from the time the request was sent.
 struct Renewed {};
 
@@ -156,7 +171,7 @@ struct Unreachable {
 };
 
 using Answer = std::variant<Granted, Refused, Renewed, Committed, NotCommitted, Released, Missing,
-                            NotMine, Unreachable, Done, Marked>;
+                            NotMine, Unreachable, Done, Superseded, Marked, Revoked>;
 
 /// An answer to `ask`. After an Unreachable by time-out a second, real answer may follow if the
 /// server answers late after all. `sent`: when the kernel took the request (or, if that is unknown,

@@ -82,13 +82,16 @@ void Waiter::note_places(const Attempt& attempt) {
   }
 }
 
-void Waiter::leave(Effects& effects) {
+void Waiter::leave(Effects& effects, bool has_lock) {
   if (!std::exchange(in_queue_, false)) return;
   heard_.assign(heard_.size(), false);
   best_place_ = place_ = length_ = 0;
   for (ServerIndex server = 0; server < leaving_.size(); ++server) {
     leaving_[server] = true;
-    effects.emplace_back(Ask{.server = server, .op = Op::leave_queue, .attempt = kNoAttempt});
+    effects.emplace_back(Ask{.server = server,
+                             .op = Op::leave_queue,
+                             .attempt = kNoAttempt,
+                             .has_lock = has_lock});
   }
 }
 

@@ -27,8 +27,8 @@ class Waiter {
   /// its ticket for the next time.
   void round_ended(const Attempt& attempt, bool quorum_answered, Effects& effects);
 
-  /// Leaves the queue everywhere, if we are in one.
-  void leave(Effects& effects);
+  /// Leaves the queue everywhere, if we are in one. `has_lock`: because we have got the lock.
+  void leave(Effects& effects, bool has_lock = false);
 
   /// Takes the answer to leave(). A failure counts as an answer: our place there ends after 20 s.
   void record_left(const Reply& reply) { leaving_.at(reply.ask.server) = false; }

@@ -243,9 +243,11 @@ Outcome outcome_of_run(const PastRun& run) {
     case Ending::unclear:
       return {"", "unknown", Tint::notice, false, "not known", "not known (may be running)"};
     case Ending::skipped:
-      return {"skipped", "skipped", Tint::none, false,
-              run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips),
-              diag::counted(run.skips, "run") + " skipped (--once)"};
+      return {run.superseded ? "superseded" : "skipped", "skipped", Tint::none, false,
+              (run.skips == 1 ? "" : fmt::format("{} ", run.skips)) +
+                  (run.superseded ? "superseded" : "skipped"),
+              diag::counted(run.skips, "run") +
+                  (run.superseded ? " superseded (--newest, --build)" : " skipped (--once)")};
     case Ending::expired:
       if (who.unattended) return {"expired", "good", Tint::none, false, "expired", "expired"};
       return {"expired", "good", Tint::none, false, "ended", "ended (its time was over)"};

@@ -31,7 +31,7 @@ struct PastRun {
     running,  ///< it has the lock
     unknown,  ///< no log has its end: the lock expired, or the host died
     unclear,  ///< the same, or it still has the lock: see Present::sure
-    skipped,  ///< by --once
+    skipped,  ///< by --once, or superseded
     expired,  ///< a maintenance hold or a plain acquire whose time was over
   };
   Ending ending = Ending::unknown;
@@ -46,6 +46,7 @@ struct PastRun {
   records::LogEntry entry = {};                   ///< untrusted
   std::optional<records::Holder> forced_by = {};  ///< untrusted
   unsigned skips = 0;                             ///< how many runs were skipped
+  bool superseded = false;                        ///< they were, by --newest or --build
 };
 
 /// The present holders of the lock, by a quorum.

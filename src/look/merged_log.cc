@@ -36,6 +36,8 @@ struct Account {
   }
 };
 
+/// The run before them, and their event: skipped or superseded.
+using SkipsAfter = std::pair<std::string, std::string>;
 struct Skips {
   unsigned count = 0;
   milliseconds latest{};
@@ -125,13 +127,13 @@ void doubt(std::vector<PastRun>& runs) {
 struct Merged {
   std::map<std::string, Account> accounts;
   /// By the run before them: servers may differ in which skipped run they logged last.
-  std::map<std::string, Skips> skips;
+  std::map<SkipsAfter, Skips> skips;
 };
 
 void take(const std::vector<redis::LoggedLine>& latest_first, Merged& merged) {
   std::map<std::string, milliseconds> begins;
   std::map<std::string, milliseconds> hold_ends;
-  std::map<std::string, Skips> skips;
+  std::map<SkipsAfter, Skips> skips;
   std::string previous;
   for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
     auto entry = records::read_log_entry(line->data);
@@ -140,8 +142,8 @@ void take(const std::vector<redis::LoggedLine>& latest_first, Merged& merged) {
       milliseconds& ends = hold_ends[line->run];
       ends = std::max(ends, line->time + entry->who.ttl);
     }
-    if (line->event == "skipped") {
-      Skips& here = skips[previous];
+    if (line->event == "skipped" || line->event == "superseded") {
+      Skips& here = skips[{previous, line->event}];
       here.count += line->count;
       here.latest = line->time;
       here.entry = std::move(*entry);
@@ -166,8 +168,8 @@ void take(const std::vector<redis::LoggedLine>& latest_first, Merged& merged) {
     if (account == merged.accounts.end()) continue;
     account->second.hold_ends = std::max(account->second.hold_ends.value_or(ends), ends);
   }
-  for (auto& [run, here] : skips) {
-    Skips& most = merged.skips[run];
+  for (auto& [after, here] : skips) {
+    Skips& most = merged.skips[after];
     if (here.count > most.count) most = std::move(here);
   }
 }
@@ -180,12 +182,13 @@ std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& lo
   for (const auto& lines : logs) take(lines, merged);
   std::vector<PastRun> all;
   for (const auto& [run, account] : merged.accounts) all.push_back(past_run(run, account, present));
-  for (const auto& [run, skips] : merged.skips) {
+  for (const auto& [after, skips] : merged.skips) {
     all.push_back({.ending = Ending::skipped,
                    .began = skips.latest,
                    .ended = skips.latest,
                    .entry = skips.entry,
-                   .skips = skips.count});
+                   .skips = skips.count,
+                   .superseded = after.second == "superseded"});
   }
   for (const Present::Holder& holder : present.holders) {
     if (holder.run.empty() || merged.accounts.contains(holder.run)) continue;

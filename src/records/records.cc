@@ -246,6 +246,10 @@ std::string_view word_for(lock::Log::Event event) {
       return "lost";
     case lock::Log::Event::skipped:
       return "skipped";
+    case lock::Log::Event::superseded:
+      return "superseded";
+    case lock::Log::Event::revoked:
+      return "revoked";
   }
   return "";
 }

@@ -77,7 +77,8 @@ Exit Runner::run() {
   if (supervisor_) return watch_job();
   out_.drain(std::chrono::milliseconds(100));
   facts_.waited = os::boot_now() - began_;
-  facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
+  facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict ||
+                    session_.outcome().kind == lock::Outcome::Kind::superseded;
   facts_.lost = session_.outcome().kind == lock::Outcome::Kind::lost;
   return end();
 }

@@ -263,12 +263,50 @@ while :; do sleep 0.02; done'
 
 @test "examples: what can be wrapped in one step" {
   local line
-  for line in "$(github_part Wrapped)" "$(sed -n 's/^    - \(redlock run\)/\1/p' "$EXAMPLES/gitlab-ci.yml")" \
-    "$(sed -n "s/.*sh '\(redlock run.*\)'\$/\1/p" "$EXAMPLES/Jenkinsfile")"; do
+  for line in "$(github_part Wrapped)" "$(sed -n 's/^    - \(redlock run -w\)/\1/p' "$EXAMPLES/gitlab-ci.yml")" \
+    "$(sed -n "s/.*sh '\(redlock run -w.*\)'\$/\1/p" "$EXAMPLES/Jenkinsfile")"; do
     rm -f "$SCRATCH/log"
     [[ $line == 'redlock run '* ]] || fail "not found"
     run bash -c "$line"
     assert_status 0
+    assert_log 'deploy locked'
+  done
+}
+
+# newest_lines: prints the lines for the newest run, of each system.
+newest_lines() {
+  github_part Newest
+  github_part Cancel
+  sed -n 's/^    - \(redlock run --newest\)/\1/p' "$EXAMPLES/gitlab-ci.yml"
+  sed -n "s/.*sh '\(redlock run --newest.*\)'\$/\1/p" "$EXAMPLES/Jenkinsfile"
+}
+
+@test "examples: the newest run deploys, the one before it gives way, and --replace stops the one that runs" {
+  local line lines holder first second
+  mapfile -t lines < <(newest_lines)
+  ((${#lines[@]} == 5)) || fail "${lines[@]}"
+  for line in "${lines[@]}"; do
+    rm -f "$SCRATCH/log"
+    for server in A B C; do cli "$server" flushall >/dev/null; done
+    background "$REDLOCK" run deploy -- sleep 60
+    holder=$BACKGROUND_PID
+    for server in A B C; do wait_for_key "$server" deploy; done
+    background env GITHUB_RUN_NUMBER=7 CI_PIPELINE_IID=7 BUILD_NUMBER=7 bash -c "$line"
+    first=$BACKGROUND_PID
+    if [[ $line != *--replace* ]]; then
+      for server in A B C; do wait_for_key "$server" 'redlock:{deploy}:newest'; done
+      background env GITHUB_RUN_NUMBER=8 CI_PIPELINE_IID=8 BUILD_NUMBER=8 bash -c "$line"
+      second=$BACKGROUND_PID
+      await "$first"
+      assert_status 1
+      assert_contains "$stderr" 'superseded by'
+      kill -TERM "$holder"
+      first=$second
+    fi
+    await "$first"
+    assert_status 0
+    await "$holder"
+    if [[ $line == *--replace* ]]; then assert_status 80; fi
     assert_log 'deploy locked'
   done
 }
@@ -299,7 +337,7 @@ wrapped() {
 @test "examples: Kubernetes, Ansible and systemd run their commands under the lock" {
   local line lines
   mapfile -t lines < <(wrapped)
-  ((${#lines[@]} == 6)) || fail "${lines[@]}"
+  ((${#lines[@]} == 7)) || fail "${lines[@]}"
   for line in "${lines[@]}"; do
     rm -f "$SCRATCH/log"
     [[ $line == 'redlock run '*'deploy -- ./migrate.sh' ]] || fail "unexpected: $line"

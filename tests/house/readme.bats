@@ -16,6 +16,7 @@ declare -gA HOW=(
   ["redlock sandbox -- redlock run demo -- echo 'I hold the lock'"]=has_private_servers
   ['PATH=/usr/local/bin:/usr/bin:/bin']=crontab_works
   ['export REDLOCK_SERVERS=redis://ci-redis REDLOCK_PASSWORD=...']=deploys
+  ['redlock run --newest deploy-shop -- ./deploy.sh              # of those that wait, only the newest goes on']=deploys_the_newest
   ["redlock run -n -E 75 report -c 'make-report > /srv/report.txt'"]=tells_outcomes_apart
   ['token=$(redlock acquire -w 60 --keep-for $$ deploy) || exit']=runs_under_the_lock
   ['$ redlock list']=shows_the_holder
@@ -135,6 +136,15 @@ crontab() {
   run bash -c "$(block deploys | sed 's/ REDLOCK_PASSWORD=\.\.\.//')"
   assert_status 0
   assert_ran 'deploy.sh production'
+}
+
+@test "README: CI, deploys_the_newest" {
+  run bash -c "$(block deploys_the_newest)"
+  assert_status 0
+  assert_ran 'deploy.sh ' 'deploy.sh ' 'deploy.sh '
+  run --separate-stderr redlock run --build 4710 deploy-shop -- ./deploy.sh
+  assert_status 1
+  assert_contains "$stderr" 'build 4710 is older than 4711'
 }
 
 @test "README: a script, tells_outcomes_apart" {

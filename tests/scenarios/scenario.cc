@@ -100,6 +100,7 @@ void Scenario::begin(const Words& words) {
   if (words.named.contains("max-runtime")) {
     plan.max_runtime = read_duration(words.named.at("max-runtime"));
   }
+  plan.replaces = words.named.contains("replace");
   session_.emplace(plan, now_);
   happen(lock::Tick{});
 }

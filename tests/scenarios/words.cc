@@ -19,13 +19,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::array<std::pair<lock::Op, std::string_view>, 10> kOps{{
+constexpr std::array<std::pair<lock::Op, std::string_view>, 11> kOps{{
     {lock::Op::acquire, "acquire"},
     {lock::Op::renew, "renew"},
     {lock::Op::repair, "repair"},
     {lock::Op::commit, "commit"},
     {lock::Op::mark, "mark"},
     {lock::Op::unmark, "unmark"},
+    {lock::Op::revoke, "revoke"},
     {lock::Op::release, "release"},
     {lock::Op::leave, "leave"},
     {lock::Op::inquire, "inquire"},
@@ -98,7 +99,9 @@ std::string describe(const lock::Answer& answer) {
                         [](const lock::NotMine& other) { return "not mine: " + other.blocker; },
                         [](const lock::Unreachable&) -> std::string { return "unreachable"; },
                         [](const lock::Done&) -> std::string { return "done"; },
+                        [](const lock::Superseded&) -> std::string { return "superseded"; },
                         [](const lock::Marked&) -> std::string { return "marked"; },
+                        [](const lock::Revoked&) -> std::string { return "revoked"; },
                     },
                     answer);
 }
@@ -187,6 +190,9 @@ std::string describe(const lock::Report& report) {
             return "report: not ours at release" + describe(what.complaints);
           },
           [](const r::Skipped&) -> std::string { return "report: a run of another was enough"; },
+          [](const r::Superseded& what) {
+            return "report: superseded after " + text_of(what.waited);
+          },
           [](const r::MarkUnconfirmed& what) {
             return "report: the mark is not confirmed" + describe(what.complaints);
           },
@@ -214,6 +220,10 @@ std::string_view word_of(lock::Log::Event event) {
       return "lost";
     case lock::Log::Event::skipped:
       return "skipped";
+    case lock::Log::Event::superseded:
+      return "superseded";
+    case lock::Log::Event::revoked:
+      return "revoked";
   }
   return "?";
 }
@@ -254,7 +264,9 @@ lock::Answer read_answer(const Words& words) {
     return lock::Unreachable{.maybe_applied = !has(words, "unsent"), .why = {}};
   }
   if (verb == "done") return lock::Done{ms(words, "began"), ms(words, "stays"), {}};
+  if (verb == "superseded") return lock::Superseded{};
   if (verb == "marked") return lock::Marked{};
+  if (verb == "revoked") return lock::Revoked{};
   throw std::runtime_error("not an answer: " + std::string(verb));
 }
 
@@ -298,6 +310,9 @@ std::string text_of(const lock::Effect& effect) {
             return "join the queue with ticket " + std::to_string(join.ticket) +
                    ", subscribe to wake-ups";
           },
+          [](const lock::Replace& order) {
+            return "revoke the lock from its holder" + describe(order.refusals);
+          },
           [](const lock::Report& report) { return describe(report); },
           [](const lock::Log& log) { return "log: " + std::string(word_of(log.event)); },
       },
@@ -314,6 +329,8 @@ std::string text_of(const lock::Outcome& outcome) {
       return "the job could not be started, status " + number;
     case Kind::done:
       return "not needed";
+    case Kind::superseded:
+      return "superseded";
     case Kind::conflict:
       return "held by another";
     case Kind::unavailable:

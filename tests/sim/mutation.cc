@@ -108,6 +108,15 @@ constexpr Patch kPatches[] = {
     // The keys of the queue never expire.
     {"queue_for_ever", "for _,key in ipairs({queue,alive,waiters})do try('PEXPIRE',key,life)end",
      ""},
+    // --newest: one that died counts; nobody is told; a stopped one runs after a newer one; the oldest goes on;
+    // after a clock was set back, a run that is over is newer. --build: an older one runs.
+    {"newest_dead_counts", "ends>clock and(asked_lately(ends)or tell(other,'newer')~=0)", "ends>clock"},
+    {"newest_untold", "if other then tell(other,'free')end", ""},
+    {"newest_forgotten", "if head then redis.pcall('SET',newest", "if false then redis.pcall('SET',newest"},
+    {"oldest_goes_on", "(ticket<last or", "(ticket>last or"},
+    {"newest_of_the_past", "math.max(answer[6],(last or 0)+1)", "answer[6]"},
+    {"older_build_runs", "tonumber(number)>build then", "false then"},
+    {"older_build_waits", "(build<theirs or", "(false or"},
     // Takes a free slot, whoever waits; wakes nobody while others have slots; does not say who
     // does.
     {"slots_overtake", "if may_ask then return", "if false then return"},
@@ -125,9 +134,9 @@ constexpr Patch kPatches[] = {
 bool fits(const Patch& patch) {
   using namespace redis::scripts;
   return std::ranges::any_of(
-      std::initializer_list<std::string_view>{acquire, acquire_shared, acquire_slot, hand_on, leave,
+      std::initializer_list<std::string_view>{acquire, acquire_newest, acquire_shared, acquire_slot, hand_on, leave,
                                               leave_shared, mark, release, release_shared, remove,
-                                              renew_shared, repair, revoke},
+                                              renew_shared, repair, revoke, won},
       [&](std::string_view script) { return script.find(patch.before) != script.npos; });
 }
 

@@ -24,7 +24,7 @@ redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
 std::string encode(const lock::Ask& ask, const redis::LockContext& context,
                    const AttemptTokens& tokens) {
   if (ask.op == lock::Op::leave_queue) {
-    return redis::encode_hand_on(context.lock_key, context.waiter);
+    return redis::encode_leave_queue(context, ask.has_lock).wire;
   }
   const redis::Secrets secrets{.token = token_text(tokens.lock(ask.attempt)),
                                .hold = token_text(tokens.own(ask.attempt))};

@@ -149,5 +149,17 @@ TEST_CASE("a holder with other servers is pointed out, once") {
   CHECK(written(refused_by(std::string(400, 'x'), 1), news).size() < 300);
 }
 
+TEST_CASE("a superseded run names the newer one, or the build that succeeded") {
+  const lock::Superseded waiter{.who = taken().holder};
+  CHECK(said(Superseded{waiter, 0, 43s}, kAlone) ==
+        "redlock: lock \"L\": superseded by root@db7 (./deploy.sh) after 43 s\n");
+  CHECK(said(Superseded{{.who = "?"}, 0, 43s}, kAlone) ==
+        "redlock: lock \"L\": superseded by a newer run after 43 s\n");
+  const lock::Superseded build{.build = 4713, .ago = 12min, .who = "{}"};
+  CHECK(said(Superseded{build, 4711, 43s}, kAlone) ==
+        "redlock: lock \"L\": build 4711 is older than 4713, which succeeded 12m 0s ago\n");
+  CHECK(said(Superseded{waiter, 0, 43s}, kAlone, Verbosity::quiet).empty());
+}
+
 }  // namespace
 }  // namespace redlock::diag

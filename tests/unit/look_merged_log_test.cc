@@ -291,4 +291,20 @@ TEST_CASE("merged log: all readers of a shared lock have it, logged or not") {
 }
 
 }  // namespace
+TEST_CASE("merged log: superseded runs are counted, beside skipped ones") {
+  const auto superseded = [](milliseconds time, unsigned count) {
+    return line(time, "superseded", "n", R"({"host":"h"})", count);
+  };
+  const Log log = latest_first({released(1s, "a", 1s), skipped(2s), superseded(3s, 4)});
+  const auto runs = merge({log, log}, {});
+  REQUIRE(runs.size() == 3);
+  CHECK_FALSE(runs[1].superseded);
+  CHECK(runs[2].superseded);
+  CHECK(runs[2].ending == Ending::skipped);
+  CHECK(runs[2].skips == 4);
+  CHECK(outcome_of(runs[2]).word == "superseded");
+  CHECK(outcome_of(runs[2]).brief == "4 superseded");
+  CHECK(outcome_of(runs[2]).whole == "4 runs superseded (--newest, --build)");
+}
+
 }  // namespace redlock::look

@@ -99,6 +99,26 @@ TEST_CASE("context: a server that was started only just now is no witness") {
   CHECK(fresh.why.find("trusted in 49 s") != std::string::npos);
 }
 
+TEST_CASE("context: a run that is superseded, and a lock that is revoked") {
+  const auto newest = std::get<lock::Superseded>(
+      read(Op::acquire, "*4\r\n$10\r\nsuperseded\r\n$0\r\n\r\n:0\r\n$2\r\n{}\r\n"));
+  CHECK(newest.build == 0);
+  CHECK(newest.who == "{}");
+  const auto build = std::get<lock::Superseded>(
+      read(Op::acquire, "*4\r\n$10\r\nsuperseded\r\n$4\r\n4713\r\n:1500\r\n$2\r\n{}\r\n"));
+  CHECK(build.build == 4713);
+  CHECK(build.ago == std::chrono::milliseconds(1500));
+  CHECK(std::holds_alternative<lock::Unreachable>(
+      read(Op::acquire, "*4\r\n$10\r\nsuperseded\r\n$1\r\nx\r\n:0\r\n$2\r\n{}\r\n")));
+  const std::string token(40, 'a');
+  const std::string all = token + " s" + token.substr(1);
+  const auto revoked = std::get<lock::Revoked>(
+      read(Op::revoke, "*3\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(all.size()) + "\r\n" + all + "\r\n"));
+  CHECK(revoked.readers.size() == 2);
+  CHECK(std::holds_alternative<lock::NotMine>(
+      read(Op::revoke, "*2\r\n$8\r\nnot_mine\r\n$1\r\nx\r\n")));
+}
+
 TEST_CASE("context: a run that was successful") {
   const std::string wire = "*4\r\n$4\r\ndone\r\n:1500\r\n:-1\r\n$2\r\n{}\r\n";
   const auto done = std::get<lock::Done>(read(Op::acquire, wire));
@@ -348,7 +368,8 @@ TEST_CASE("context: the embedded scripts are whole and bare of comments") {
        {redis::scripts::acquire, redis::scripts::commit, redis::scripts::mark,
         redis::scripts::renew, redis::scripts::repair, redis::scripts::release,
         redis::scripts::hold, redis::scripts::inquire, redis::scripts::leave,
-        redis::scripts::hand_on, redis::scripts::join_queue, redis::scripts::acquire_shared,
+        redis::scripts::hand_on, redis::scripts::join_queue, redis::scripts::acquire_newest,
+        redis::scripts::won, redis::scripts::acquire_shared,
         redis::scripts::acquire_slot, redis::scripts::commit_shared, redis::scripts::renew_shared,
         redis::scripts::repair_shared, redis::scripts::release_shared,
         redis::scripts::leave_shared}) {

@@ -113,6 +113,13 @@ std::optional<lock::Answer> read_acquire(const LockContext& context, std::string
   if (word == "done") {
     if (const auto done = read_done(reply)) return *done;
   }
+  if (word == "superseded" && fits(reply, "ssis")) {
+    const std::string& build = reply.elements[1].text;
+    const auto number = build.empty() ? std::optional<std::uint64_t>(0) : read_number(build);
+    if (number) {
+      return lock::Superseded{*number, read_length(reply.elements[2]), reply.elements[3].text};
+    }
+  }
   if (word == "fresh" && fits(reply, "si")) {
     const std::chrono::seconds uptime = read_uptime(reply.elements[1]);
     return lock::Unreachable{
@@ -140,6 +147,7 @@ std::optional<lock::Answer> read_repair(std::string_view word, const Value& repl
 std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const Value& reply) {
   if (op == lock::Op::renew && word == "renewed") return lock::Renewed{};
   if (op == lock::Op::mark && word == "marked") return lock::Marked{};
+  if (op == lock::Op::revoke && word == "revoked") return lock::Revoked{read_taken(reply).readers};
   const bool deletes = lock::is_release(op) || op == lock::Op::unmark;
   if ((deletes || op == lock::Op::inquire) && word == "released") return lock::Released{};
   if (op == lock::Op::leave_queue && (word == "held" || word == "free")) return lock::Released{};

@@ -3,6 +3,7 @@
 // The valid names of a lock, and the names of its keys (redlock-protocol(7)).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@ struct LockKeys {
   bool shared = false;       ///< we ask as one of many readers
   std::size_t slots = 0;     ///< of the lock; 0: it has none
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
+  bool newest = false;       ///< of the waiters that say so, only the newest goes on
+  std::optional<std::uint64_t> build{};
   unsigned replicas = 0;     ///< of each server: this many must have a grant before it counts
   unsigned log_entries = 0;  ///< about how many lines the lock's log keeps; 0: nothing is logged
 };

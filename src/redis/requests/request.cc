@@ -66,13 +66,20 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
                   waits ? context.waiter : "",
                   waits ? std::to_string(ask.ticket) : "",
                   helper_key(context.lock_key, "")};
-  if (ask.once > lock::Duration::zero() && !shared) {
+  const bool once = ask.once > lock::Duration::zero();
+  const bool newer = (context.build || context.newest) && !shared;
+  if ((once || newer) && !shared) {
     const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
-    keys.push_back(context.done_key);
+    if (once || context.build) keys.push_back(once ? context.done_key : context.build_key);
     arguments.push_back(std::to_string(period.count()));
+  }
+  if (newer) {
+    arguments.push_back(context.build ? std::to_string(*context.build) : "");
+    arguments.emplace_back(context.newest ? "1" : "");
   }
   return {encode_script(lock::is_of_slot(secrets.token) ? scripts::acquire_slot
                         : shared                        ? scripts::acquire_shared
+                        : newer                         ? scripts::acquire_newest
                                                         : scripts::acquire,
                         keys, arguments)};
 }
@@ -108,7 +115,10 @@ Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::
     return {encode_command({"EVAL", scripts::release, "1", context.done_key, began + " " + who}),
             1};
   }
-  return {encode_command({"EVAL", scripts::mark, "1", context.done_key, began, life, who}), 1};
+  Words arguments{began, life, who};
+  if (context.build) arguments.push_back(std::to_string(*context.build));
+  return {encode_script(scripts::mark, {context.build ? context.build_key : context.done_key},
+                        arguments)};
 }
 
 /// The hold of a lock counts for another ttl: goes with a renewal and a repair.
@@ -150,7 +160,7 @@ Flight with_asking(const Flight& flight) {
     asking.wire += encode_words(take_command(rest));
   }
   asking.replies = 2 * flight.replies;
-  asking.answer_at = 1;
+  asking.answer_at = 2 * flight.answer_at + 1;
   return asking;
 }
 
@@ -184,6 +194,8 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
     case lock::Op::mark:
     case lock::Op::unmark:
       return encode_mark(ask, context, life);
+    case lock::Op::revoke:
+      return encode_revoke(context.lock_key, std::string(lock::read_value(ask.who).token), ask.who);
     case lock::Op::repair:
       return {encode_script(
                   shared ? scripts::repair_shared : scripts::repair,
@@ -278,6 +290,16 @@ std::string encode_hand_on(std::string_view lock_key, std::string_view leaves) {
       {"EVAL", scripts::hand_on, "1", lock_key, helper_key(lock_key, ""), leaves});
 }
 
+Flight encode_leave_queue(const LockContext& context, bool has_lock) {
+  Flight flight{encode_hand_on(context.lock_key, context.waiter)};
+  if (!context.newest || !has_lock) return flight;
+  flight.wire.insert(0, encode_command({"EVAL", scripts::won, "1", context.lock_key,
+                                        helper_key(context.lock_key, ""), context.waiter}));
+  flight.replies = 2;
+  flight.answer_at = 1;
+  return flight;
+}
+
 std::string encode_waiting(std::string_view lock_key) {
   return encode_command({"EVAL", scripts::waiting, "3", helper_key(lock_key, "queue"),
                          helper_key(lock_key, "alive"), helper_key(lock_key, "waiters")});
@@ -292,6 +314,10 @@ std::string encode_log(std::string_view lock_key, std::string_view event, std::s
 std::string encode_refuse(std::string_view lock_key, std::string_view host, std::string_view data) {
   return encode_command(
       {"EVAL", scripts::refuse, "1", helper_key(lock_key, "fence"), host, data});
+}
+
+std::string encode_forget_build(std::string_view lock_key) {
+  return encode_command({"DEL", helper_key(lock_key, "build")});
 }
 
 std::string encode_refusals(std::string_view lock_key) {

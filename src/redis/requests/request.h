@@ -26,7 +26,10 @@ struct LockContext {
   std::string holder_key = helper_key(lock_key, "holder");
   std::string fence_key = helper_key(lock_key, "fence");
   std::string dead_key = helper_key(lock_key, "dead");
+  bool newest = false;                    ///< as in LockKeys
+  std::optional<std::uint64_t> build{};  ///< as in LockKeys
   std::string done_key = helper_key(lock_key, "done");
+  std::string build_key = helper_key(lock_key, "build");
   std::string readers_key = helper_key(lock_key, "readers");
 };
 
@@ -90,19 +93,25 @@ std::string encode_join_queue(std::string_view lock_key, std::string_view waiter
 /// That waiter leaves the queue, if given. If the lock is free, the first waiter gets its turn.
 std::string encode_hand_on(std::string_view lock_key, std::string_view leaves = {});
 
+/// Our waiter leaves the queue. `has_lock`: because it has got the lock.
+Flight encode_leave_queue(const LockContext& context, bool has_lock);
+
 /// Asks for the waiters: see read_waiting().
 std::string encode_waiting(std::string_view lock_key);
 
 /// A command that writes a line into the log of the lock with this key, best effort: its one reply
 /// says nothing. The log keeps about `most` lines (1 or more); their content: records/holder.h.
-/// `event`: "acquired", "released", "lost", "revoked", "skipped". `token`: of the run; only its
-/// digest gets into the log. `data`: JSON.
+/// `event`: records::word_for(). `token`: of the run; only its digest gets into the log. `data`:
+/// JSON.
 std::string encode_log(std::string_view lock_key, std::string_view event, std::string_view token,
                        std::string_view data, unsigned most);
 
 /// Remembers that a run on `host` gave up because another one had the lock. Its reply says nothing.
 /// `host`: 1 to 64 bytes without blanks. `data`: JSON.
 std::string encode_refuse(std::string_view lock_key, std::string_view host, std::string_view data);
+
+/// The last successful build (--build) is forgotten.
+std::string encode_forget_build(std::string_view lock_key);
 
 /// Asks for what encode_refuse() has left: see read_refusals().
 std::string encode_refusals(std::string_view lock_key);

@@ -10,10 +10,10 @@
 namespace redlock::redis::scripts {
 
 extern const std::string_view
-    acquire, acquire_shared, acquire_slot, bury, commit, commit_shared, done, hand_on, history,
-    hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions, publish,
-    redisson, redisson_sharded, refusals, refuse, release, release_shared, remove, renew,
-    renew_shared, repair, repair_shared, revoke, sharded, waiting;
+    acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit, commit_shared, done,
+    hand_on, history, hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions,
+    publish, redisson, redisson_sharded, refusals, refuse, release, release_shared, remove, renew,
+    renew_shared, repair, repair_shared, revoke, sharded, waiting, won;
 
 /// The names by which a server that has executed a script knows it (EVALSHA). redlock may end
 /// before it could repeat a script, so no script that releases something is among them; hand_on is,

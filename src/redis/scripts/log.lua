@@ -3,22 +3,23 @@
 -- Writes a line into the log of a lock, if the user may, and the key is a log. No client waits for it.
 --
 -- KEYS[1]  the log
--- ARGV[1]  what happened: acquired, renewed (a maintenance hold), released, lost, revoked, skipped
+-- ARGV[1]  what happened: acquired, renewed (a maintenance hold), released, lost, revoked, skipped,
+--          superseded
 -- ARGV[2]  the token of the run. Its digest shows which lines belong together; the token is secret
 -- ARGV[3]  the rest, as JSON
 -- ARGV[4]  about how many lines the log keeps: the server drops whole blocks of lines
 --
 -- Consecutive skipped runs share one line with their number: hosts that all have the same job in their
--- crontab must not push all other lines out of the log.
+-- crontab must not push all other lines out of the log. Consecutive superseded runs do so, too.
 local count = 1
-if ARGV[1] == 'skipped' then
+if ARGV[1] == 'skipped' or ARGV[1] == 'superseded' then
   -- The last block of the stream counts with its own size, the others with that of the first one.
   local lines = redis.pcall('XLEN', KEYS[1])
   local size = redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 1)
   local long = type(lines) == 'number' and type(size) == 'number' and size > 65536 + 4096 * lines
   local last = long and {} or redis.pcall('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
   local line = last[1] and last[1][2] or {}
-  if line[2] == 'skipped' then
+  if line[2] == ARGV[1] then
     count = (tonumber(line[8]) or 1) + 1
     redis.pcall('XDEL', KEYS[1], last[1][1])
   end

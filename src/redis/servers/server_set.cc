@@ -51,7 +51,9 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
                .waiter = drawn(kWaiterBytes, keys_,
                                keys_.slots == 0 ? std::nullopt : std::optional<std::size_t>(0)),
                .ttl = ttl,
-               .restart_grace = restart_grace},
+               .restart_grace = restart_grace,
+               .newest = keys_.newest,
+               .build = keys_.build},
       holder_(std::move(holder)) {
   if (std::ranges::any_of(endpoints_, &Endpoint::tls)) tls_.emplace(tls);
   for (lock::ServerIndex server = 0; server < size(); ++server) {
@@ -166,7 +168,7 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
   }
   link.requests().cancel_notes();  // a note that undoes this request must not come after it
   link.ask(ask,
-           for_server({encode_hand_on(keys_.key, context_.waiter), 1}, endpoints_[ask.server],
+           for_server(encode_leave_queue(context_, ask.has_lock), endpoints_[ask.server],
                       redisson_key()),
            now);
 }
@@ -194,8 +196,8 @@ std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
 void ServerSet::log(const lock::Log& line, std::string_view event, std::string_view data,
                     lock::Instant now) {
   if (keys_.log_entries == 0) return;
-  std::string command =
-      encode_log(keys_.key, event, secrets_of(line.attempt).token, data, keys_.log_entries);
+  const std::string& token = line.other.empty() ? secrets_of(line.attempt).token : line.other;
+  std::string command = encode_log(keys_.key, event, token, data, keys_.log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
     with_leaves_[line.attempt] = std::move(command);
   } else {

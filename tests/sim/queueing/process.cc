@@ -36,6 +36,8 @@ void Process::start() {
   plan.timing = place_.timing;
   plan.timing.min_hold = plan_.min_hold;
   plan.slots = plan_.mode.slots;
+  plan.build = plan_.build;
+  plan.replaces = plan_.replaces;
   plan.server_timeout = place_.timeout;
   plan.seed = place_.random->next();
   plan.patience.server_wait = seconds(3600);
@@ -46,6 +48,8 @@ void Process::start() {
   tokens_.begin(number_ >> 10U, number_ & 0x3ffU, plan_.mode, kNoToken);
   context_ = lock_context(lock_key(0), waiter_, *place_.settings);
   context_.restart_grace = seconds(plan_.restart_grace_s);
+  context_.newest = plan_.newest;
+  context_.build = plan_.build;
   for (std::size_t i = 0; i < place_.hosts->size(); ++i) {
     Distance distance = plan_.distance;
     if (i < plan_.farther.size()) distance.one_way += plan_.farther[i];
@@ -103,9 +107,10 @@ void Process::after_turn() {
   if (session_->finished()) {
     const lock::Outcome::Kind kind = session_->outcome().kind;
     outcome_ = kind;
-    return finish(kind == lock::Outcome::Kind::job_ended  ? State::served
-                  : kind == lock::Outcome::Kind::conflict ? State::refused
-                                                          : State::failed);
+    return finish(kind == lock::Outcome::Kind::job_ended    ? State::served
+                  : kind == lock::Outcome::Kind::conflict   ? State::refused
+                  : kind == lock::Outcome::Kind::superseded ? State::superseded
+                                                            : State::failed);
   }
   lock::Instant deadline = session_->deadline();
   for (const Link& link : links_) {
@@ -132,6 +137,12 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
     for (std::size_t i = 0; i < links_.size(); ++i) {
       wires_[i]->subscribe();
       if (join->ticket != 0) links_[i].join_queue(join->ticket, now());
+    }
+  } else if (const auto* replace = std::get_if<lock::Replace>(&effect)) {
+    for (const auto& [server, answer] : replace->refusals) {
+      lock::Ask revoke{.server = server, .op = lock::Op::revoke, .attempt = lock::kNoAttempt};
+      revoke.who = "revoked:" + std::get<lock::Refused>(answer).blocker + " {}";
+      links_[server].ask(revoke, now());
     }
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order);
@@ -164,6 +175,7 @@ void Process::spawn(const lock::Spawn& order) {
   token_ = tokens_.own(order.attempt);
   job_runs_ = true;
   state_ = State::running;
+  job_began_ = now_();
   place_.world->job_started(*this);
   place_.timeline->after(plan_.job, [this] {
     if (!job_runs_) return;

@@ -29,6 +29,9 @@ struct ProcessPlan {
   bool may_subscribe = true;
   Time job = std::chrono::milliseconds(20);
   lock::Duration min_hold{};
+  bool newest = false;                   ///< --newest
+  std::optional<std::uint64_t> build{};  ///< --build
+  bool replaces = false;                 ///< --replace
   bool loops = false;  ///< the next run begins when this one has ended
 };
 
@@ -36,7 +39,7 @@ class World;
 
 class Process final : public lock::Performer {
  public:
-  enum class State : std::uint8_t { waiting, running, releasing, served, refused, killed, failed };
+  enum class State : std::uint8_t { waiting, running, releasing, served, refused, superseded, killed, failed };
 
   struct Place {
     Timeline* timeline;
@@ -78,6 +81,7 @@ class Process final : public lock::Performer {
   [[nodiscard]] Waiter waiter() const { return waiter_; }
   [[nodiscard]] Token token() const { return token_; }
   [[nodiscard]] Time began() const { return began_; }
+  [[nodiscard]] Time job_began() const { return job_began_; }
   [[nodiscard]] std::size_t most_asked() const { return most_asked_; }
   [[nodiscard]] bool reaches(std::size_t server) const { return cut_until_[server] <= now_(); }
   /// It said that this server may keep the lock, and until when.
@@ -116,6 +120,7 @@ class Process final : public lock::Performer {
   redis::LockContext context_;
   Token token_ = kNoToken;
   Time began_{};
+  Time job_began_{};
   State state_ = State::waiting;
   std::optional<lock::Outcome::Kind> outcome_;
   bool frozen_ = false;

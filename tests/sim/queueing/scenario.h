@@ -54,8 +54,8 @@ struct Scenario {
   unsigned every = 1;  ///< how many seeds before it is run: it takes long
 };
 
-/// Those of order and of distance, of faults, of many faults, of `-n`, of cost, of readers and slots, and
-/// of waiters that cannot win.
+/// Those of order and of distance, of faults, of many faults, of `-n`, of cost, of readers and slots, of
+/// waiters that cannot win, and of --newest.
 std::span<const Scenario> order_scenarios();
 std::span<const Scenario> fault_scenarios();
 std::span<const Scenario> soak_scenarios();
@@ -63,6 +63,7 @@ std::span<const Scenario> herd_scenarios();
 std::span<const Scenario> cost_scenarios();
 std::span<const Scenario> shared_scenarios();
 std::span<const Scenario> edge_scenarios();
+std::span<const Scenario> newest_scenarios();
 
 // What several scenarios do.
 

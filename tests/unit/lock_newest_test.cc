@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+//
+// --newest and --build: a newer run makes ours needless. --replace: the holder loses its lock.
+#include <doctest/doctest.h>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+namespace {
+
+const std::string kHolder(40, 'a');
+const std::string kOther(40, 'b');
+
+Granted at_noon() {
+  Granted granted;
+  granted.clock = std::chrono::milliseconds(1'800'000'000'000);
+  return granted;
+}
+
+Superseded superseded(std::uint64_t build = 0) {
+  return {.build = build, .ago = 12min, .who = "them"};
+}
+
+std::vector<Log> logged(const Harness& harness) {
+  std::vector<Log> lines;
+  for (const Effect& effect : harness.effects) {
+    if (const auto* line = std::get_if<Log>(&effect)) lines.push_back(*line);
+  }
+  return lines;
+}
+
+const Replace* replacing(const Harness& harness) {
+  for (const Effect& effect : harness.effects) {
+    if (const auto* order = std::get_if<Replace>(&effect)) return order;
+  }
+  return nullptr;
+}
+
+Harness replacer(const Refused& refusal) {
+  Plan plan = plan_for(3);
+  plan.replaces = true;
+  Harness harness(plan);
+  harness.answer_all(3, Op::acquire, refusal);
+  return harness;
+}
+
+/// The host sent the order to all servers, and this one answers.
+void answer_revoke(Harness& harness, ServerIndex server, const Answer& answer) {
+  const Ask ask{.server = server,
+                .op = Op::revoke,
+                .attempt = kNoAttempt,
+                .who = "revoked:" + kHolder + " {}"};
+  harness.step(Reply{ask, harness.now, answer});
+}
+
+}  // namespace
+
+TEST_CASE("newest: the word of one server is enough, and votes are given back") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, Granted{});
+  harness.answer(1, Op::acquire, superseded());
+  CHECK_FALSE(harness.session.finished());  // the third one may hold our token
+  harness.answer(2, Op::acquire, held_by(kHolder));
+  const auto* report = harness.reported<report::Superseded>();
+  REQUIRE(report != nullptr);
+  CHECK(report->by.who == "them");
+  CHECK(report->by.build == 0);
+  CHECK(harness.asks(Op::release).size() == 1);
+  REQUIRE(logged(harness).size() == 1);
+  CHECK(logged(harness)[0].event == Log::Event::superseded);
+  CHECK(harness.reported<report::Skipped>() == nullptr);
+  harness.answer(0, Op::release, Released{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::superseded);
+}
+
+TEST_CASE("newest: a vote that comes before the job starts still counts, and one after it does not") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, Granted{});
+  SUBCASE("before") {
+    harness.answer(2, Op::acquire, superseded());
+    harness.answer(1, Op::acquire, Granted{});
+    CHECK(harness.count<Spawn>() == 0);
+    CHECK(harness.reported<report::Superseded>() != nullptr);
+  }
+  SUBCASE("after") {
+    harness.answer(1, Op::acquire, Granted{});
+    REQUIRE(harness.count<Spawn>() == 1);
+    harness.step(JobStarted{});
+    harness.answer(2, Op::acquire, superseded());
+    CHECK(harness.reported<report::Superseded>() == nullptr);
+    CHECK(harness.kills().empty());
+  }
+}
+
+TEST_CASE("newest: who leaves the queue says whether it has got the lock") {
+  const auto leaves = [](Harness& harness) {
+    REQUIRE(harness.asked(Op::leave_queue) == 3);
+    return harness.asks(Op::leave_queue)[0].has_lock;
+  };
+  Harness winner = waiting_for(in_line(held_by(kHolder), 5), 30s);
+  winner.pass_pause();
+  winner.answer_all(3, Op::acquire, Granted{});
+  winner.step(JobStarted{});
+  CHECK(leaves(winner));
+
+  Harness loser = waiting_for(in_line(held_by(kHolder), 5), 30s);
+  loser.advance(31s);
+  CHECK_FALSE(leaves(loser));
+}
+
+TEST_CASE("build: a successful run is marked for 30 days, and a failed one is not") {
+  Plan plan = plan_for(3);
+  plan.build = 4711;
+  Harness harness(plan);
+  harness.answer_all(3, Op::acquire, at_noon());
+  harness.step(JobStarted{});
+  SUBCASE("success") {
+    harness.step(JobExited{0});
+    REQUIRE(harness.asked(Op::mark) == 3);
+    CHECK(harness.asks(Op::mark)[0].life == std::chrono::hours(30 * 24));
+    harness.answer_all(3, Op::mark, Unreachable{});
+    harness.answer_all(3, Op::release, Released{});
+    harness.advance(10s);
+    REQUIRE(harness.reported<report::MarkUnconfirmed>() != nullptr);
+    CHECK(harness.reported<report::MarkUnconfirmed>()->build);
+  }
+  SUBCASE("failure") {
+    harness.step(JobExited{1});
+    CHECK(harness.asked(Op::mark) == 0);
+  }
+  SUBCASE("the lock was lost: the number stays, it was deployed") {
+    harness.step(JobExited{0});
+    harness.answer_all(3, Op::mark, Marked{});
+    harness.answer_all(3, Op::release, Missing{});
+    CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+    CHECK(harness.asked(Op::unmark) == 0);
+  }
+}
+
+TEST_CASE("build: the report names both") {
+  Plan plan = plan_for(1);
+  plan.build = 4711;
+  Harness harness(plan);
+  harness.answer(0, Op::acquire, superseded(4713));
+  const auto* report = harness.reported<report::Superseded>();
+  REQUIRE(report != nullptr);
+  CHECK(report->build == 4711);
+  CHECK(report->by.build == 4713);
+  CHECK(report->by.ago == 12min);
+}
+
+TEST_CASE("replace: the first holder is to be revoked, once") {
+  Harness harness = replacer(held_by(kHolder));
+  REQUIRE(replacing(harness) != nullptr);
+  CHECK(replacing(harness)->refusals.size() == 3);  // the third answer was still missing
+  harness.effects.clear();
+  for (int round = 0; round < 3; ++round) {
+    harness.pass_pause();
+    harness.answer_all(3, Op::acquire, held_by(kOther));
+  }
+  CHECK(replacing(harness) == nullptr);
+}
+
+TEST_CASE("replace: only a holder that a quorum names, and that is one of redlock's") {
+  CHECK(replacing(replacer(held_by("revoked:" + kHolder + " {}"))) == nullptr);
+  CHECK(replacing(replacer(held_by("cooling:" + kHolder))) == nullptr);
+  CHECK(replacing(replacer({.blocker = "something", .ttl_left = 20s, .holder = {}})) == nullptr);
+  CHECK(replacing(replacer(turn_of("somebody"))) == nullptr);
+  CHECK(replacing(waiting_for(held_by(kHolder))) == nullptr);  // without it
+
+  Harness cooling = replacer(held_by("cooling:" + kHolder));
+  cooling.advance(30s);
+  cooling.answer_all(3, Op::acquire, held_by(kOther));
+  CHECK(replacing(cooling) != nullptr);  // that one is the first holder
+
+  Plan plan = plan_for(3);
+  plan.replaces = true;
+  Harness mixed(plan);
+  mixed.answer(0, Op::acquire, held_by(kHolder));
+  mixed.answer(1, Op::acquire, held_by(kHolder));
+  mixed.answer(2, Op::acquire, held_by(kOther));
+  mixed.advance(200ms);
+  REQUIRE(replacing(mixed) != nullptr);
+  for (const Complaint& each : replacing(mixed)->refusals) {
+    CHECK(std::get<Refused>(each.answer).blocker == kHolder);
+  }
+}
+
+TEST_CASE("replace: the log says so when the holder has certainly lost its lock") {
+  Harness harness = replacer(held_by(kHolder));
+  answer_revoke(harness, 0, Revoked{});
+  answer_revoke(harness, 1, Missing{});
+  CHECK(logged(harness).empty());
+  answer_revoke(harness, 2, Revoked{});
+  REQUIRE(logged(harness).size() == 1);
+  CHECK(logged(harness)[0].event == Log::Event::revoked);
+  CHECK(logged(harness)[0].other == kHolder);
+
+  Harness readers = replacer(held_by("shared:" + kHolder));
+  answer_revoke(readers, 0, Revoked{{"one", "two"}});
+  answer_revoke(readers, 1, Revoked{{"one", "two"}});
+  answer_revoke(readers, 2, Revoked{{"one", "two"}});
+  REQUIRE(logged(readers).size() == 2);
+  CHECK(logged(readers)[1].other == "two");
+}

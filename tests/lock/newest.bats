@@ -161,8 +161,8 @@ three_of_them() {
   run --separate-stderr "$REDLOCK" history L
   has ' superseded (--newest, --build)'
   run --separate-stderr "$REDLOCK" history --json L
-  is 'sum(each["skips"] for each in r if each["outcome"] == "superseded")' 3
-  # Consecutive ones share a line; the holder's own may come between them.
+  # Consecutive ones share a line; the holder's own may come between them, and not at the same place on all servers.
+  is 'sum(each["skips"] for each in r if each["outcome"] == "superseded") in (3, 4)' True
   (($(cli A xrange 'redlock:{L}:log' - + | grep -c '^superseded$') < 3))
 }
 

@@ -306,11 +306,11 @@ limited() {
   before=$(evals A)
   began=$(now_ms)
   yes "publish $channel free" | head -n 3000 | cli A >/dev/null
-  # At most 32 rounds as fast as it can, then ever fewer, down to one every 100 ms; and some that it would have
-  # begun by itself. The time is read after their number.
+  # At most 32 rounds as fast as it can, each with a second question if a word comes during it, then ever fewer, down
+  # to one every 100 ms; and some that it would have begun by itself. The time is read after their number.
   local seen
   seen=$(evals A)
-  most=$((45 + ($(now_ms) - began) / 100))
+  most=$((77 + ($(now_ms) - began) / 100))
   ((seen - before <= most)) || fail "$seen after $before, at most $most more"
   run ! gone "$one"
   let_go

@@ -11,7 +11,7 @@ using namespace redlock::lock::testing;
 namespace {
 
 const std::string kHolder(40, 'a');
-const std::string kOther(40, 'b');
+const std::string kStranger(40, 'b');
 
 Granted at_noon() {
   Granted granted;
@@ -159,7 +159,7 @@ TEST_CASE("replace: the first holder is to be revoked, once") {
   harness.effects.clear();
   for (int round = 0; round < 3; ++round) {
     harness.pass_pause();
-    harness.answer_all(3, Op::acquire, held_by(kOther));
+    harness.answer_all(3, Op::acquire, held_by(kStranger));
   }
   CHECK(replacing(harness) == nullptr);
 }
@@ -173,7 +173,7 @@ TEST_CASE("replace: only a holder that a quorum names, and that is one of redloc
 
   Harness cooling = replacer(held_by("cooling:" + kHolder));
   cooling.advance(30s);
-  cooling.answer_all(3, Op::acquire, held_by(kOther));
+  cooling.answer_all(3, Op::acquire, held_by(kStranger));
   CHECK(replacing(cooling) != nullptr);  // that one is the first holder
 
   Plan plan = plan_for(3);
@@ -181,7 +181,7 @@ TEST_CASE("replace: only a holder that a quorum names, and that is one of redloc
   Harness mixed(plan);
   mixed.answer(0, Op::acquire, held_by(kHolder));
   mixed.answer(1, Op::acquire, held_by(kHolder));
-  mixed.answer(2, Op::acquire, held_by(kOther));
+  mixed.answer(2, Op::acquire, held_by(kStranger));
   mixed.advance(200ms);
   REQUIRE(replacing(mixed) != nullptr);
   for (const Complaint& each : replacing(mixed)->refusals) {

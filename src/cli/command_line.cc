@@ -56,6 +56,11 @@ Request request_of(Draft& draft, const std::vector<std::string>& names) {
 
 enum class For { any, job };
 
+void exclude(bool both, std::string_view one, std::string_view other, std::string_view why = "") {
+  if (!both) return;
+  misused(std::string(one).append(" and ").append(other).append(" exclude each other").append(why));
+}
+
 /// Completes the settings. A command that takes a lock for a job needs a lease that is safe for it,
 /// and time for the job to end.
 Request settle(Draft& draft, const Environment& environment,
@@ -64,13 +69,11 @@ Request settle(Draft& draft, const Environment& environment,
   if (purpose == For::job) {
     check_kill_after(draft);
     check_restart_grace(draft);
+    const bool redisson = draft.settings.as == config::As::redisson;
+    exclude(redisson && draft.settings.slots > 0, "--as redisson", "--slots");
+    exclude(redisson && draft.settings.shared, "--as redisson", "-s/--shared");
   }
   return request_of(draft, names);
-}
-
-void exclude(bool both, std::string_view one, std::string_view other, std::string_view why = "") {
-  if (!both) return;
-  misused(std::string(one).append(" and ").append(other).append(" exclude each other").append(why));
 }
 
 /// The options for a run that has one lock, and has it alone.
@@ -86,9 +89,6 @@ void check_mode(const Draft& draft) {
   const bool slots = settings.slots > 0;
   const bool once = settings.once.count() > 0;
   const bool min_hold = settings.min_hold.count() > 0;
-  const bool redisson = settings.as == config::As::redisson;
-  exclude(redisson && slots, "--as redisson", "--slots");
-  exclude(redisson && settings.shared, "--as redisson", "-s/--shared");
   exclude(slots && settings.shared, "--slots", "-s/--shared");
   exclude(slots && once, "--slots", "--once");
   exclude(slots && min_hold, "--slots", "--min-hold");

@@ -237,7 +237,8 @@ constexpr Meaning kMeanings[] = {
     {ExitStatus::ok, config::kHold, "the hold has begun, and redlock printed its token"},
     {ExitStatus::ok, config::kRenew, "the lock lasts for another ttl"},
     {ExitStatus::ok, config::kRelease,
-     "redlock released the lock; --force: took it, or the lock was free"},
+     "redlock released the lock; --force: took it, or the lock was free;\n"
+     "       --forget-build: no server knows a build any more"},
     {ExitStatus::ok, config::kConfig, "the settings are valid"},
     {ExitStatus::ok, config::kCheck, "no problem found"},
     {ExitStatus::ok, config::kStatus, "none of the locks is free"},
@@ -260,7 +261,8 @@ constexpr Meaning kMeanings[] = {
      kPlain | config::kHold | config::kConfig | config::kCheck | config::kSandbox, "wrong usage"},
     {ExitStatus::unavailable, config::kAsk | config::kRenew, "too few servers were usable"},
     {ExitStatus::unavailable, config::kRelease,
-     "too few servers were usable: the lock may stay held"},
+     "too few servers were usable: the lock may stay held; --forget-build: a\n"
+     "       server may still know the build"},
     {ExitStatus::unavailable, config::kCheck,
      "redlock cannot take a lock: too few servers are usable"},
     {ExitStatus::unavailable, config::kStatus,

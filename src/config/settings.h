@@ -53,7 +53,7 @@ struct Settings {
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;
   bool newest = false;          ///< give way to newer waiters that have it, too
-  std::optional<std::uint64_t> build;  ///< of CI; at most 2^53
+  std::optional<std::uint64_t> build;  ///< of CI; below 2^53
   bool replaces = false;        ///< revoke the lock from the holder that refuses us first
   As as = As::redlock;
   bool shared = false;          ///< one of many readers, not the one writer

@@ -140,7 +140,9 @@ constexpr Row kTable[] = {
      Type::integer, kKeep,
      [](Draft& draft, std::string_view value) {
        draft.settings.build = redis::read_number(value);
-       if (!draft.settings.build) refuse("a whole number of at most 2^53", value);
+       if (draft.settings.build.value_or(~0ULL) >= 1ULL << 53U) {
+         refuse("a whole number below 2^53", value);
+       }
      }},
     {"replace", "--replace", nullptr, "", kWaiting,
      "stop the job of whoever holds the lock, as release --force does, and wait until it has ended",

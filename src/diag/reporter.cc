@@ -188,7 +188,7 @@ void Reporter::tell(const Superseded& superseded) {
   const auto who = records::read_holder(by.who);
   const std::string work = who ? work_of(*who) : "";
   line(Verbosity::normal, "{}: superseded by {}{} after {}", lock_,
-       who ? person(*who) : "a newer run", work.empty() ? "" : " (" + work + ")",
+       who && !who->host.empty() ? person(*who) : "a newer run", work.empty() ? "" : " (" + work + ")",
        for_people(waited));
 }
 

@@ -96,6 +96,7 @@ records::Holder describe_ourselves(const config::Settings& settings, const LockI
       .pid = ::getpid(),
       .command = recorded(job, settings.record_command),
       .message = records::as_message(settings.message),
+      .build = settings.build.value_or(0),
       .shared = settings.shared || settings.slots > 0,
       .since = {},
       .ttl = settings.ttl,

@@ -118,7 +118,10 @@ class Forcing {
     hold_ = lock_.holder && lock_.holder->maintenance;
     const bool others = state == State::foreign || state == State::undecided;
     if (others && !removes()) return refuse_without_now();
-    const bool redisson = lock_.sighting && !lock_.sighting->owner.empty();
+    const bool redisson = std::ranges::any_of(lock_.seen, [](const auto& seen) {
+      const auto* sighting = std::get_if<lock::Sighting>(&seen);
+      return sighting != nullptr && !sighting->owner.empty();
+    });
     if (redisson && settings_.as != config::As::redisson && !settings_.quiet) {
       say(" is a lock of Redisson's: without --as redisson, its waiters are not notified, and a "
           "string under this name would let other locks of the same Java process expire");

@@ -312,7 +312,7 @@ Exit carry_out(const cli::ForgetBuild& request) {
   interview.finish();
   if (troubles.empty()) return ExitStatus::ok;
   driver::complain({diag::lock_name(lock.name) +
-                    ": the last build may still be known there, try again: " + troubles});
+                    ": these servers may still know the last build: " + troubles});
   return ExitStatus::unavailable;
 }
 

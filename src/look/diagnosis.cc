@@ -213,7 +213,9 @@ std::string comforts_missed(const Inspection& inspection, const Settings& settin
     for (const std::string& command : inspection.denied_redisson) {
       missed += command == "&" ? " &redisson_lock*" : " +" + shown(command);
     }
-    missed += " and ~redisson_lock_queue:*";
+    const bool queue = std::ranges::find(inspection.denied_redisson, "lindex") !=
+                       inspection.denied_redisson.end();
+    if (queue) missed += " and ~redisson_lock_queue:*";
   }
   if (!inspection.denied_sharded.empty()) {
     missed +=

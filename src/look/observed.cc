@@ -160,7 +160,9 @@ std::string redisson_owner(const lock::Sighting& sighting) {
 }
 
 lock::Refused as_refusal(const lock::Sighting& sighting) {
-  return {.blocker = sighting.value, .ttl_left = sighting.ttl_left, .holder = sighting.holder};
+  return {.blocker = sighting.owner.empty() ? sighting.value : lock::stand_in_for("redisson"),
+          .ttl_left = sighting.ttl_left,
+          .holder = sighting.holder};
 }
 
 Query::Query(const config::Settings& settings)
@@ -314,7 +316,8 @@ std::vector<std::string> warnings_about(const Observed& lock, const config::Sett
     const bool redisson = settings.as == config::As::redisson;
     const bool theirs = !lock.sighting->owner.empty() ||
                         lock::is_of_redisson(lock::owner_of(*lock.sighting));
-    if (redisson != theirs && lock.judgement.state != lock::State::free) {
+    const bool odd = redisson ? !theirs : !lock.sighting->owner.empty();
+    if (odd && lock.judgement.state != lock::State::free) {
       warnings.push_back(fmt::format("the key is {} of Redisson's, and this redlock runs with{} "
                                      "--as redisson: one name is for one kind of lock",
                                      theirs ? "a lock" : "no lock", theirs ? "out" : ""));

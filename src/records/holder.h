@@ -22,15 +22,16 @@ inline constexpr std::size_t kMostCommandBytes = 200;
 /// The same for a message, with the dots that end one that was cut.
 inline constexpr std::size_t kMostMessageBytes = 203;
 
-/// The holder of a lock, as its servers store it. Only one decision depends on it: a forced release
-/// waits for no job if this is a maintenance hold. Whoever can write a false record can also delete
-/// the lock.
+/// The holder of a lock, as its servers store it. Two decisions depend on it: a forced release waits
+/// for no job if this is a maintenance hold, and --replace replaces no such hold and no newer build.
+/// Whoever can write a false record can also delete the lock.
 struct Holder {
   std::string host;
   std::string user;
   long pid = 0;
   std::string command{};     ///< empty: not recorded
   std::string message{};     ///< why it took the lock, in its own words; empty: it does not say
+  std::uint64_t build = 0;   ///< --build; 0: none
   bool maintenance = false;  ///< redlock hold: no process holds the lock, and it ends by itself
   bool shared = false;       ///< a reader, or a job in a slot: not the only one that holds the lock
   bool unattended = false;   ///< redlock acquire without --keep-for: no redlock renews the lock

@@ -108,6 +108,8 @@ Holder holder_in(const Record& record) {
           .pid = number_in(record, "pid").value_or(0),
           .command = text_in(record, "command"),
           .message = text_in(record, "message"),
+          .build = static_cast<std::uint64_t>(
+              std::max<std::int64_t>(number_in(record, "build").value_or(0), 0)),
           .maintenance = number_in(record, "maintenance") == 1,
           .shared = number_in(record, "shared") == 1,
           .unattended = number_in(record, "unattended") == 1,
@@ -173,6 +175,7 @@ Json Json::array(const std::vector<Json>& elements) {
 
 std::string to_json(const Holder& holder) {
   Writer json;
+  if (holder.build > 0) json.add("build", static_cast<std::int64_t>(holder.build));
   json.add("command", holder.command);
   json.add("host", holder.host);
   if (holder.maintenance) json.add("maintenance", 1);

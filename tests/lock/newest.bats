@@ -319,7 +319,7 @@ older_builds() {
   SERVERS=(A B)
   run --separate-stderr "$REDLOCK" release --forget-build L
   assert_status 69
-  assert_contains "$stderr" 'the last build may still be known there, try again: '
+  assert_contains "$stderr" 'these servers may still know the last build: '
   hold
   run "$REDLOCK" release --forget-build L
   [[ -n $(cli A get L) ]]
@@ -384,6 +384,39 @@ PY
   run "$REDLOCK" run --replace -w 0.5 N -- true
   assert_status 1
   [[ $(cli A get N) == foreign ]]
+  # One that looks like a token, without a record.
+  cli A set O 0123456789abcdef0123456789abcdef01234567 px 60000
+  run "$REDLOCK" run --replace -w 0.5 O -- true
+  assert_status 1
+  [[ $(cli A get O) == 0123456789abcdef0123456789abcdef01234567 ]]
+}
+
+@test "replace: a hold of which one server alone has a record, and a newer build, are not replaced" {
+  servers 3
+  "$REDLOCK" hold L --for 1h >"$SCRATCH/token"
+  cli A del 'redlock:{L}:holder'
+  cli B del 'redlock:{L}:holder'
+  run "$REDLOCK" run --replace -w 0.5 L -- true
+  assert_status 1
+  "$REDLOCK" release L - <"$SCRATCH/token"
+  hold --build 7
+  run "$REDLOCK" run --newest --replace --build 6 -w 0.5 L -- true
+  assert_status 1
+  background "$REDLOCK" run --newest --replace --build 8 L -- true
+  await "$BACKGROUND_PID"
+  assert_status 0
+}
+
+@test "newest, build: what another program wrote with a number above all of ours counts for nothing" {
+  servers 1
+  cli A set 'redlock:{L}:newest' '0 9007199254740992 zzz has {}'
+  cli A set 'redlock:{L}:build' '9007199254740993 1 {}'
+  hold
+  came first --build 5
+  let_go
+  await "$first"
+  assert_status 0
+  [[ $(cli A get 'redlock:{L}:build') == '5 '* ]] || fail "$(cli A get 'redlock:{L}:build')"
 }
 
 @test "replace: readers and slots lose their lock to one that is alone" {

@@ -409,6 +409,9 @@ JOB
     # shellcheck disable=SC2086 # two words
     run -64 --separate-stderr "$REDLOCK" run --as redisson $option L -- true
     assert_contains "$stderr" "--as redisson and -"
+    # shellcheck disable=SC2086
+    REDLOCK_AS=redisson run -64 --separate-stderr "$REDLOCK" acquire $option L
+    assert_contains "$stderr" "--as redisson and -"
   done
   run -64 --separate-stderr "$REDLOCK" run --as java L -- true
   assert_contains "$stderr" 'redlock or redisson'
@@ -452,4 +455,19 @@ find_home() {
     [[ $(cli "$HOME_NODE" exists "$1" 2>&1) != 0 ]] || return 0
   done
   fail "no node has the slot of $1"
+}
+
+@test "redisson: a lock of its thread 0 is its own, and not a token of ours" {
+  cli A hset L "${ID%:*}:0" 1
+  cli A pexpire L 60000
+  run --separate-stderr "$REDLOCK" status L
+  assert_contains "$output" Redisson
+  run -0 "$REDLOCK" release --force --now --yes L
+  assert_no_key A L
+}
+
+@test "redisson: when the lock begins to cool, Redisson's waiters hear that they must ask again" {
+  listen A "$CHANNEL"
+  run -0 "$REDLOCK" run --min-hold 1h L -- true
+  has_texts "$HEARD" message 1
 }

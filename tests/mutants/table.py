@@ -73,7 +73,7 @@ MISTAKES = [
       "the same build cannot run again", ["lock/newest: build: one that succeeded may run again"]),
     M("redis/scripts/log.lua", "or ARGV[1] == 'superseded'", "",
       "superseded runs push all other lines out of the log", ["lock/newest: newest: history"]),
-    M("driver/driver.cc", "(holder && holder->maintenance)", "false",
+    M("driver/driver.cc", "holder->maintenance ||", "",
       "a maintenance hold is replaced", ["lock/newest: replace: a maintenance hold"]),
     M("redis/scripts/inquire.lua", "and 'released' or 'missing'", "and 'missing' or 'missing'",
       "a release counts as a loss",

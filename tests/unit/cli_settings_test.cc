@@ -92,8 +92,8 @@ TEST_CASE("settings: flock's other options") {
   check_failure(refused({"--replace", "-w", "0"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"--build", "7", "--once", "1m"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"--build", "7a"}), ExitStatus::usage, "a whole number");
-  check_failure(refused({"--build", "9007199254740993"}), ExitStatus::usage, "a whole number");
-  CHECK(settings({"--build", "9007199254740992"}).build == 9007199254740992U);
+  check_failure(refused({"--build", "9007199254740992"}), ExitStatus::usage, "a whole number");
+  CHECK(settings({"--build", "9007199254740991"}).build == 9007199254740991U);
   check_failure(refused({"-o", "-F"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"--no-fork", "--close"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"-u"}), ExitStatus::usage, "nothing to unlock");

@@ -29,8 +29,9 @@ if kind == 'hash' then
   local size = tonumber(redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 16)) or 0
   local few = type(fields) == 'number' and fields <= 16 and size <= 16384
   all = few and redis.pcall('HGETALL', KEYS[1]) or {}
-  local ours = #all == 2 and string.match(all[1], '^(.*):0$')  -- see redisson.lua
-  if ours then kind, value = 'string', ours end
+  -- See redisson.lua.
+  local ours = #all == 2 and string.match(all[1], '^(.*):0$')
+  if ours and string.find(ours, '^%l-:?r' .. string.rep('%x', 39)) then kind, value = 'string', ours end
 end
 local who, fence, holds, member, count, run, readers, there = '', '0', 0, '', 0, '', {}, 0
 

@@ -19,7 +19,8 @@ local size = redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 8192 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 local old = type(head) == 'string' and head or redis.pcall('GET', KEYS[1])
 if type(old) == 'string' then
-  if (tonumber(string.match(old, '^(%d+) ')) or 0) > tonumber(ARGV[4] or ARGV[1]) then return {'marked'} end
+  local rival = tonumber(string.match(old, '^(%d+) ')) or 0
+  if rival > tonumber(ARGV[4] or ARGV[1]) and rival < 2 ^ 53 then return {'marked'} end
   -- Each asker says how old a run may be. A later run must not shorten the period of an earlier one.
   left = math.max(left, redis.call('PTTL', KEYS[1]))
 end

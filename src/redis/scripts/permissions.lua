@@ -28,7 +28,7 @@ if ARGV[2] == 'sharded' then
   return denied
 elseif ARGV[2] == 'redisson' then
   local fields = try('HLEN', KEYS[1])
-  if type(fields) ~= 'number' or fields <= 1 then try('HKEYS', KEYS[1]) end
+  if type(fields) ~= 'number' or fields <= 1 then try('HGETALL', KEYS[1]) end
   try('LINDEX', ARGV[3], 0)
   try('PUBLISH', ARGV[1], '')
   return denied

@@ -15,7 +15,8 @@ end
 local function look()
   local kind = server.call('TYPE', lock).ok
   local ours = kind == 'hash' and server.pcall('HLEN', lock) == 1 and size_of(lock) <= 16384
-  return kind, ours and string.match(server.call('HKEYS', lock)[1], '^(.*):0$')
+  local value = ours and string.match(server.call('HGETALL', lock)[1], '^(.*):0$')
+  return kind, value and string.find(value, '^%l-:?r' .. string.rep('%x', 39)) and value
 end
 
 -- What Redisson does after an unlock. Its version 4 hears SPUBLISH, version 3 PUBLISH; a fair lock wakes the first
@@ -39,13 +40,21 @@ local commands = {
   SET = function(ask, kind, value, new, ...)
     local ms = select('#', ...) > 1 and select(-1, ...)
     if kind ~= 'none' and (not value or ... == 'NX') then return false end
+    -- Without these permissions we could not find our lock again.
+    for _, name in ipairs(kind == 'none' and {'HLEN', 'HGETALL'} or {}) do
+      local may = ask(name, lock)
+      if type(may) == 'table' and may.err then return may end
+    end
     local set = ask('HSET', lock, new .. ':0', 1)
     if type(set) == 'table' then return set end
-    if value and value ~= new then server.call('HDEL', lock, value .. ':0') end
+    if value and value ~= new then
+      server.call('HDEL', lock, value .. ':0')
+      wake_redisson()
+    end
     local lasts = ms and server.pcall('PEXPIRE', lock, ms)
     if type(lasts) ~= 'table' then return {ok = 'OK'} end
     -- Redisson would wait for the end of a lock that never expires.
-    server.call('DEL', lock)
+    if not value then server.call('DEL', lock) end
     return ask('PEXPIRE', lock, ms)
   end,
 }

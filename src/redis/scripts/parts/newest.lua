@@ -6,7 +6,8 @@
 local build, ticket, newest = tonumber(ARGV[11]), tonumber(ARGV[8]), prefix .. 'newest'
 local mark = build and (not ours or joins) and read(KEYS[5], 8192)
 local number, ended, by = string.match(type(mark) == 'string' and mark or '', '^(%d+) (%d+) (.*)$')
-if number and tonumber(number) > build then
+-- Our numbers end before 2^53. What is larger, another program has written.
+if number and tonumber(number) < 2 ^ 53 and tonumber(number) > build then
   return {'superseded', number, math.max(clock - ended, 0), #by <= 8192 and by or ''}
 end
 if ARGV[12] == '1' and not ours and not joins then
@@ -15,6 +16,7 @@ if ARGV[12] == '1' and not ours and not joins then
   local theirs, last, other, state, who =
     string.match(type(text) == 'string' and text or '', '^(%d+) (%d+) (%S+) (%l+) (.*)$')
   theirs, last = tonumber(theirs), tonumber(last)
+  if last and math.max(theirs, last) >= 2 ^ 53 then theirs, last, other = nil, nil, nil end
   local older = theirs and other ~= ARGV[7] and (build < theirs or build == theirs and ticket and
                 (ticket < last or ticket == last and ARGV[7] < other))
   local ends = older and tonumber(try('ZSCORE', alive, other) or 0) or 0

@@ -410,7 +410,7 @@ gives() {
     count=$((count + 1))
     [[ -x $SOURCE/$program ]] || fail "no program: $program"
   done
-  ((count == 3)) || fail "$count programs"
+  ((count == 4)) || fail "$count programs"
   run --separate-stderr "$SOURCE/tests/bench/overhead" 1 3>&- </dev/null
   assert_status 0
 }

@@ -103,7 +103,7 @@ TEST_CASE("waiter: a round without a quorum of refusals does not end a place in 
 }
 
 TEST_CASE("waiter: the first two say so") {
-  for (const std::size_t place : {0, 1, 2, 3}) {
+  for (const std::size_t place : {0U, 1U, 2U, 3U}) {
     Waiter waiter(1);
     const Effects effects = after_round(waiter, {queued(5, place, 4)});
     REQUIRE(effects.size() == 1);

@@ -282,6 +282,7 @@ void Acquisition::replace_holder(Effects& effects) {
   const Refused* const main = attempt_.main_refusal();
   if (main == nullptr) return;
   const Value value = read_value(main->blocker);
+  if (value.kind == Value::Kind::revoked) plan_.replaces = false;  // somebody else has done it
   if (value.kind != Value::Kind::token) return;
   bool known = is_shared(value.token);
   Replace order;

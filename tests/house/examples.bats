@@ -331,7 +331,7 @@ wrapped() {
     grep '^ *argv: \[' "$EXAMPLES/ansible.yml"
     sed -n 's/^ExecStart=//p' "$EXAMPLES"/*.service
   } | sed -E 's/^ *(command|argv): \[//; s/\] *args: \[/ /; s/\]$//; s/, / /g; s/"//g; s|/usr/bin/redlock|redlock|
-    s/nightly-backup|leader/deploy/; s#/usr/local/bin/(backup --full|daemon)|\./migrate\.sh#./migrate.sh#'
+    s/nightly-backup|leader|import( -- )/deploy\1/; s#/usr/local/bin/(backup --full|daemon)|\./(migrate|import)\.sh#./migrate.sh#'
 }
 
 @test "examples: Kubernetes, Ansible and systemd run their commands under the lock" {

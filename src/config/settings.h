@@ -52,9 +52,9 @@ struct Settings {
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< without a value: no limit; never zero
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;
-  bool newest = false;          ///< give way to newer waiters that have it, too
+  bool newest = false;                 ///< give way to newer waiters that have it, too
   std::optional<std::uint64_t> build;  ///< of CI; below 2^53
-  bool replaces = false;        ///< revoke the lock from the holder that refuses us first
+  bool replaces = false;               ///< revoke the lock from the holder that refuses us first
   As as = As::redlock;
   bool shared = false;          ///< one of many readers, not the one writer
   std::size_t slots = 0;        ///< this many jobs may run at the same time; 0: one

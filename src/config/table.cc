@@ -145,7 +145,7 @@ constexpr Row kTable[] = {
        }
      }},
     {"replace", "--replace", nullptr, "", kWaiting,
-     "stop the job of whoever holds the lock, as release --force does, and wait until it has ended",
+     "stop the holder's job, as release --force does, and wait until it has ended",
      "", Type::toggle, kKeep, turn<&Settings::replaces>},
     {"conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N", kWaiting,
      "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,

@@ -145,6 +145,10 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
            "so all slots count as taken";
   }
   if (*type == "redisson") return verb + "a process that uses Redisson (its key says nothing more)";
+  if (*type == "redisson mode") {
+    return verb +
+           "a read-write lock of Redisson's, which does not respect other locks: use another name";
+  }
   if (*type == "plain string") {
     return verb + "a redlock without --as redisson, or another program (its key is a string)";
   }

@@ -187,9 +187,9 @@ void Reporter::tell(const Superseded& superseded) {
   }
   const auto who = records::read_holder(by.who);
   const std::string work = who ? work_of(*who) : "";
-  line(Verbosity::normal, "{}: superseded by {}{} after {}", lock_,
-       who && !who->host.empty() ? person(*who) : "a newer run", work.empty() ? "" : " (" + work + ")",
-       for_people(waited));
+  std::string newer = who && !who->host.empty() ? person(*who) : "a newer run";
+  if (!work.empty()) newer += " (" + work + ")";
+  line(Verbosity::normal, "{}: superseded by {} after {}", lock_, newer, for_people(waited));
 }
 
 /// The display shows that the wait has begun; a log says so with -v.

@@ -151,16 +151,15 @@ void Driver::log(const lock::Log& line, lock::Instant now) {
   }
 }
 
-/// Nobody replaces a maintenance hold, whose holder has reasons and no job to stop, or a newer build.
-/// One server may know what the others do not.
+/// Not a maintenance hold, whose holder has reasons and no job to stop, and not a newer build. One
+/// server may know what the others do not.
 void Driver::replace(const lock::Replace& order, lock::Instant now) {
   if (voices_.who == nullptr) return;
-  for (const auto& [server, answer] : order.refusals) {
-    const auto holder = records::read_holder(std::get<lock::Refused>(answer).holder);
+  for (const auto& [server, refusal] : order.refusals) {
+    const auto holder = records::read_holder(refusal.holder);
     if (holder && (holder->maintenance || holder->build > voices_.who->build)) return;
   }
-  for (const auto& [server, answer] : order.refusals) {
-    const auto& refusal = std::get<lock::Refused>(answer);
+  for (const auto& [server, refusal] : order.refusals) {
     servers_.ask({.server = server,
                   .op = lock::Op::revoke,
                   .attempt = lock::kNoAttempt,

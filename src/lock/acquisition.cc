@@ -275,30 +275,15 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
                                          : pauses_.after_split(ended, waiter_, now - round_began_));
 }
 
-/// Asks once in a run: the next holder may be another run of the same kind, which would replace us
-/// in return. A lock that cools down, or that another program holds, has no holder to revoke; a lock
-/// without a record may be another program's.
+/// Asks once in a run, and not if somebody else has done it: the next holder may be another run of
+/// the same kind, which would replace us in return.
 void Acquisition::replace_holder(Effects& effects) {
   const Refused* const main = attempt_.main_refusal();
-  if (main == nullptr) return;
-  const Value value = read_value(main->blocker);
-  if (value.kind == Value::Kind::revoked) plan_.replaces = false;  // somebody else has done it
-  if (value.kind != Value::Kind::token) return;
-  bool known = is_shared(value.token);
-  Replace order;
-  for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    const Attempt::Vote& vote = attempt_.votes()[server];
-    const bool same = vote.state == Attempt::VoteState::refused && !vote.refusal.turn &&
-                      holder_of(vote.refusal.blocker) == holder_of(main->blocker);
-    // A server that has not answered yet may have the same token; of readers, each has its own.
-    known = known || (same && !vote.refusal.holder.empty());
-    if (same || !is_shared(value.token)) {
-      order.refusals.push_back({server, same ? vote.refusal : *main});
-    }
-  }
-  if (!known) return;
-  plan_.replaces = false;
-  effects.emplace_back(std::move(order));
+  const bool revoked =
+      main != nullptr && read_value(main->blocker).kind == Value::Kind::revoked;
+  Replace order{attempt_.revocable()};
+  plan_.replaces = !revoked && order.refusals.empty();
+  if (!order.refusals.empty()) effects.emplace_back(std::move(order));
 }
 
 /// The holder has lost its lock, and cannot say in the log who took it.

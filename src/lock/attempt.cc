@@ -175,4 +175,23 @@ const Refused* Attempt::main_refusal() const {
   return main;
 }
 
+std::vector<std::pair<ServerIndex, Refused>> Attempt::revocable() const {
+  const Refused* const main = main_refusal();
+  const Value value = read_value(main == nullptr ? std::string_view() : main->blocker);
+  if (main == nullptr || value.kind != Value::Kind::token) return {};
+  // A server that has not answered yet may have the same token; of readers, each has its own.
+  const bool shared = is_shared(value.token);
+  bool known = shared;
+  std::vector<std::pair<ServerIndex, Refused>> refusals;
+  for (ServerIndex server = 0; server < votes_.size(); ++server) {
+    const Vote& vote = votes_[server];
+    const bool same = vote.state == VoteState::refused && !vote.refusal.turn &&
+                      holder_of(vote.refusal.blocker) == holder_of(main->blocker);
+    known = known || (same && !vote.refusal.holder.empty());
+    if (same || !shared) refusals.emplace_back(server, same ? vote.refusal : *main);
+  }
+  if (!known) refusals.clear();
+  return refusals;
+}
+
 }  // namespace redlock::lock

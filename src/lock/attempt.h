@@ -107,6 +107,11 @@ class Attempt {
   /// The refusal to show to the user: the holder that most servers name. Null if none names one.
   [[nodiscard]] const Refused* main_refusal() const;
 
+  /// Where a forced release would revoke the lock from the holder that most servers name, and what
+  /// each of them says of it. Empty if it cools down, is revoked already, or has no record: then it
+  /// may be another program's.
+  [[nodiscard]] std::vector<std::pair<ServerIndex, Refused>> revocable() const;
+
   /// A server knows of another run that makes ours needless: see Done and Superseded.
   [[nodiscard]] bool done() const { return how_many(votes_, VoteState::done, &Vote::state) > 0; }
 

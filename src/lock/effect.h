@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -48,16 +49,10 @@ struct JoinQueue {
   bool early = false;  ///< we are among the first two
 };
 
-/// A server and its last answer, where that was no vote for us.
-struct Complaint {
-  ServerIndex server;
-  Answer answer;
-};
-
 /// Revoke the lock on these servers from the holder that each names, or may have, unless it is a
 /// maintenance hold.
 struct Replace {
-  std::vector<Complaint> refusals;
+  std::vector<std::pair<ServerIndex, Refused>> refusals;
 };
 
 enum class StopReason {
@@ -65,6 +60,12 @@ enum class StopReason {
   lease_ending,     ///< it could not be renewed in time
   max_runtime,      ///< the job ran longer than allowed
   supervisor_gone,  ///< no process waits for the job any more (lock/watch.h)
+};
+
+/// A server and its last answer, where that was no vote for us.
+struct Complaint {
+  ServerIndex server;
+  Answer answer;
 };
 
 /// A line for the log that servers keep of a lock. For people: no decision depends on it.

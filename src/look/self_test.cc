@@ -141,10 +141,11 @@ bool is(const std::optional<lock::Answer>& answer) {
   return answer && std::holds_alternative<Kind>(*answer);
 }
 
-/// Whether the key is there, but Redisson's if the lock is not, or the other way round.
+/// Whether the key is there, but Redisson's if the lock is not, or the other way round, or that of
+/// Redisson's read-write lock.
 bool is_of_other_kind(const std::optional<lock::Refused>& refusal) {
   const auto type = lock::type_of(refusal ? refusal->blocker : std::string_view());
-  return type == "hash" || type == "plain string";
+  return type == "hash" || type == "redisson mode" || type == "plain string";
 }
 
 std::string text_of(const std::optional<lock::Answer>& answer) {

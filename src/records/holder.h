@@ -22,9 +22,9 @@ inline constexpr std::size_t kMostCommandBytes = 200;
 /// The same for a message, with the dots that end one that was cut.
 inline constexpr std::size_t kMostMessageBytes = 203;
 
-/// The holder of a lock, as its servers store it. Two decisions depend on it: a forced release waits
-/// for no job if this is a maintenance hold, and --replace replaces no such hold and no newer build.
-/// Whoever can write a false record can also delete the lock.
+/// The holder of a lock, as its servers store it. Two decisions depend on it: a forced release
+/// waits for no job if this is a maintenance hold, and --replace replaces no such hold and no newer
+/// build. Whoever can write a false record can also delete the lock.
 struct Holder {
   std::string host;
   std::string user;

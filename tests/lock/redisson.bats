@@ -457,6 +457,18 @@ find_home() {
   fail "no node has the slot of $1"
 }
 
+@test "redisson: run and check know a read-write lock, which respects no other; --force --now removes it" {
+  cli A hset L mode read "$ID" 1
+  cli A pexpire L 60000
+  run --separate-stderr "$REDLOCK" run -v -n L -- true
+  assert_status 1
+  assert_contains "$stderr" "a read-write lock of Redisson's"
+  run "$REDLOCK" check L
+  assert_contains "$output" 'use another name'
+  run -0 "$REDLOCK" release --force --now --yes L
+  assert_no_key A L
+}
+
 @test "redisson: a lock of its thread 0 is its own, and not a token of ours" {
   cli A hset L "${ID%:*}:0" 1
   cli A pexpire L 60000

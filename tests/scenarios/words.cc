@@ -311,7 +311,9 @@ std::string text_of(const lock::Effect& effect) {
                    ", subscribe to wake-ups";
           },
           [](const lock::Replace& order) {
-            return "revoke the lock from its holder" + describe(order.refusals);
+            std::vector<lock::Complaint> refusals;
+            for (const auto& [server, refusal] : order.refusals) refusals.push_back({server, refusal});
+            return "revoke the lock from its holder" + describe(refusals);
           },
           [](const lock::Report& report) { return describe(report); },
           [](const lock::Log& log) { return "log: " + std::string(word_of(log.event)); },

@@ -184,8 +184,8 @@ TEST_CASE("replace: only a holder that a quorum names, and that is one of redloc
   mixed.answer(2, Op::acquire, held_by(kStranger));
   mixed.advance(200ms);
   REQUIRE(replacing(mixed) != nullptr);
-  for (const Complaint& each : replacing(mixed)->refusals) {
-    CHECK(std::get<Refused>(each.answer).blocker == kHolder);
+  for (const auto& [server, refusal] : replacing(mixed)->refusals) {
+    CHECK(refusal.blocker == kHolder);
   }
 }
 

@@ -254,8 +254,11 @@ Flight for_server(Flight flight, const Endpoint& endpoint, std::string_view redi
 Flight by_hash(Flight flight) {
   flight.wire = rewritten(flight.wire, [](Views& words, std::string&) {
     if (words[0] != "EVAL") return;
-    const auto known = std::ranges::find_if(scripts::hashed, [&](const scripts::Hashed& each) {
-      return joined(each.before, each.text) == words[1];
+    const std::string_view script = words[1];
+    const auto known = std::ranges::find_if(scripts::hashed, [script](const auto& each) {
+      const std::size_t before = each.before.empty() ? 0 : each.before.size() + 1;
+      return script.size() == before + each.text.size() && script.starts_with(each.before) &&
+             script.ends_with(each.text);
     });
     if (known == scripts::hashed.end()) return;
     words[0] = "EVALSHA";

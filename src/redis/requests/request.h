@@ -26,7 +26,7 @@ struct LockContext {
   std::string holder_key = helper_key(lock_key, "holder");
   std::string fence_key = helper_key(lock_key, "fence");
   std::string dead_key = helper_key(lock_key, "dead");
-  bool newest = false;                    ///< as in LockKeys
+  bool newest = false;                   ///< as in LockKeys
   std::optional<std::uint64_t> build{};  ///< as in LockKeys
   std::string done_key = helper_key(lock_key, "done");
   std::string build_key = helper_key(lock_key, "build");

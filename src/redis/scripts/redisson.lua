@@ -30,10 +30,21 @@ local function wake_redisson()
   end
 end
 
+-- Of a read-write lock, which does not respect other locks.
+local function has_mode()
+  local all = size_of(lock) <= 16384 and server.pcall('HGETALL', lock) or {}
+  for at = 1, #all, 2 do
+    if all[at] == 'mode' then return true end
+  end
+end
+
 -- The types by which the scripts know other programs' keys.
 local foreign = {string = 'plain string', hash = 'redisson'}
 local commands = {
-  TYPE = function(ask, kind, value) return {ok = value and 'string' or foreign[kind] or kind} end,
+  TYPE = function(ask, kind, value)
+    local type = value and 'string' or foreign[kind] or kind
+    return {ok = type == 'redisson' and has_mode() and 'redisson mode' or type}
+  end,
   GET = function(ask, kind, value) return value end,
   STRLEN = function(ask, kind, value) return value and #value end,
   GETRANGE = function(ask, kind, value, from, to) return value and string.sub(value, from + 1, to + 1) end,

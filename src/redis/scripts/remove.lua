@@ -54,6 +54,7 @@ if ARGV[3] ~= '' and KEYS[3] and not is_small(KEYS[3], 1000) then
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'redisson mode' then kind = 'redisson' end
 if kind == 'none' then
   bury(0)
   return {'missing'}

@@ -139,9 +139,9 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
       if (join->ticket != 0) links_[i].join_queue(join->ticket, now());
     }
   } else if (const auto* replace = std::get_if<lock::Replace>(&effect)) {
-    for (const auto& [server, answer] : replace->refusals) {
+    for (const auto& [server, refusal] : replace->refusals) {
       lock::Ask revoke{.server = server, .op = lock::Op::revoke, .attempt = lock::kNoAttempt};
-      revoke.who = "revoked:" + std::get<lock::Refused>(answer).blocker + " {}";
+      revoke.who = "revoked:" + refusal.blocker + " {}";
       links_[server].ask(revoke, now());
     }
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {

@@ -90,13 +90,4 @@ void DoneMarks::ask(ServerIndex server, Op op, Effects& effects) const {
                            .who = who_});
 }
 
-std::vector<Complaint> DoneMarks::complaints() const {
-  std::vector<Complaint> complaints;
-  for (ServerIndex server = 0; server < servers_.size(); ++server) {
-    const PerServer& at = servers_[server];
-    if (at.state != State::marked) complaints.push_back({server, at.last});
-  }
-  return complaints;
-}
-
 }  // namespace redlock::lock

@@ -47,7 +47,9 @@ class DoneMarks {
   [[nodiscard]] std::size_t marked() const {
     return how_many(servers_, State::marked, &PerServer::state);
   }
-  [[nodiscard]] std::vector<Complaint> complaints() const;
+  [[nodiscard]] std::vector<Complaint> complaints() const {
+    return complaints_unless(servers_, [](const auto& at) { return at.state == State::marked; });
+  }
 
  private:
   enum class State { idle, asked, failed, marked };

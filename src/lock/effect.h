@@ -68,6 +68,16 @@ struct Complaint {
   Answer answer;
 };
 
+/// A complaint with the `last` answer of each server in `all` that is not `fine`.
+template <class PerServer, class Fine>
+std::vector<Complaint> complaints_unless(const std::vector<PerServer>& all, Fine fine) {
+  std::vector<Complaint> complaints;
+  for (ServerIndex server = 0; server < all.size(); ++server) {
+    if (!fine(all[server])) complaints.push_back({server, all[server].last});
+  }
+  return complaints;
+}
+
 /// A line for the log that servers keep of a lock. For people: no decision depends on it.
 struct Log {
   enum class Event {

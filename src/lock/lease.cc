@@ -173,13 +173,9 @@ bool Lease::being_revoked() const {
 }
 
 std::vector<Complaint> Lease::complaints() const {
-  std::vector<Complaint> complaints;
-  for (ServerIndex server = 0; server < voters_.size(); ++server) {
-    const Answer& last = voters_[server].last;
-    if (std::holds_alternative<Granted>(last) || std::holds_alternative<Renewed>(last)) continue;
-    complaints.push_back({server, last});
-  }
-  return complaints;
+  return complaints_unless(voters_, [](const Voter& each) {
+    return std::holds_alternative<Granted>(each.last) || std::holds_alternative<Renewed>(each.last);
+  });
 }
 
 }  // namespace redlock::lock

@@ -148,9 +148,9 @@ MISTAKES = [
       "any certificate of the authority is believed", ["servers/tls: a wrong name"]),
 
     # ---- os, run
-    M("os/process_table.cc", "std::strrchr(text, ')')", "std::strchr(text, ')')",
+    M("os/process.cc", "std::strrchr(text, ')')", "std::strchr(text, ')')",
       "a process with `)` in its name is not found", ["job/tree: whose name looks like"]),
-    M("os/process_table.cc", "(state == 'Z' && numbers[threads] < 2)", "state == 'Z'",
+    M("os/process.cc", "(state == 'Z' && numbers[threads] < 2)", "state == 'Z'",
       "a process whose main thread has ended is not found", ["job/tree: whose main thread has ended"]),
     M("os/process_tree.cc", "has_strangers_ = has_children();", "has_strangers_ = false;",
       "children from before exec get the job's signals", ["job/tree: children from before redlock"]),

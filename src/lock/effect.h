@@ -110,7 +110,7 @@ struct Contended {
   std::optional<Refused> refusal;  ///< none: several contenders split the votes
   When when;
   Duration waited;  ///< gives_up: the wait limit, which is zero for -n
-  /// gives_up: the servers that leave no quorum (lock/obstacles.h), if there are any.
+  /// gives_up: the servers that leave no quorum (lock/attempt.h), if there are any.
   std::vector<Complaint> obstacles{};
 };
 /// For a while fewer than a quorum of servers have answered. They are asked again.

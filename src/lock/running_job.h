@@ -8,7 +8,7 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/plan.h"
+#include "lock/timing.h"
 #include "lock/watch.h"
 
 namespace redlock::lock {

@@ -354,7 +354,7 @@ MISTAKES = [
     M("lock/acquisition.cc", "vote.refusal.blocker == plan_.inherited->token", "false",
       "a run waits for its own ancestor, which has the lock again",
       ["unit_lock", "lock/reentrant: who waits for another"]),
-    M("lock/slot_choice.cc", "each.second >= needed", "each.second >= 1",
+    M("lock/attempt.cc", "each.second >= needed", "each.second >= 1",
       "a split is taken for a conflict, and -n gives up while nobody has the lock", ["unit_lock"]),
     M("os/service_manager.cc", "!valid || name.size() > sizeof(sockaddr_un::sun_path)", "!valid",
       "a long address is written over the stack", ["job/service: a manager that is gone, or an address"]),

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "lock/value.h"
-#include "os/random.h"
+#include "os/clock.h"
 #include "redis/requests/answer.h"
 
 namespace redlock::redis {

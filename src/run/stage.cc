@@ -17,7 +17,6 @@
 #include "error.h"
 #include "lock/stages.h"
 #include "lock/value.h"
-#include "os/service_manager.h"
 
 namespace redlock::run {
 

@@ -211,7 +211,7 @@ MISTAKES = [
       "only the shell of --on-lost is killed", ["job/supervision: --on-lost is bounded"]),
     M("run/supervision.cc", "tree.exclude_group(group_);", ";",
       "--on-lost is killed with the job", ["job/supervision: is no part of the job"]),
-    M("run/job_control.cc", "if (wants_terminal && terminal_->foreground() == ::getpgrp()) return false;", ";",
+    M("run/job_control.h", "if (wants_terminal && terminal_->foreground() == ::getpgrp()) return false;", ";",
       "a job in the foreground that reads the terminal is stopped for good",
       ["terminal/job_control: Ctrl-Z, bg, fg: it can read the terminal again"]),
     M("run/supervisor.cc", "!heard", "true",

@@ -28,7 +28,7 @@ std::string run_of(const records::Holder& holder) {
   return person(holder) + (more.empty() ? "" : " (" + more + ")");
 }
 
-/// Whether one server says that a slot is free: see lock/slot_choice.h.
+/// Whether one server says that a slot is free: see SlotChoice in lock/attempt.h.
 bool has_free_slot(std::string_view slots) {
   return slots.starts_with(',') || slots.ends_with(',') || slots.find(",,") != slots.npos;
 }

@@ -12,7 +12,7 @@
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "lock/time.h"
-#include "os/service_manager.h"
+#include "os/process.h"
 #include "os/stderr.h"
 #include "redis/ask/log_reader.h"
 #include "redis/servers/server_set.h"

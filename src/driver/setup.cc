@@ -14,7 +14,6 @@
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/loop.h"
-#include "os/random.h"
 
 namespace redlock::driver {
 

@@ -11,10 +11,8 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/obstacles.h"
-#include "lock/plan.h"
+#include "lock/timing.h"
 #include "lock/release.h"
-#include "lock/slot_choice.h"
 #include "lock/waiter.h"
 
 namespace redlock::lock {
@@ -125,7 +123,8 @@ class Acquisition {
   [[nodiscard]] bool held_by_ancestor() const;
   [[nodiscard]] bool tries_once() const { return plan_.patience.wait == Duration::zero(); }
   [[nodiscard]] bool is_hopeless() const {
-    return attempt_.permanently_unreachable() >= blocking_minority(attempt_.votes().size());
+    const std::size_t unusable = how_many(attempt_.votes(), &Attempt::Vote::permanent);
+    return unusable >= blocking_minority(plan_.servers);
   }
   void record_late(const Reply& reply, Effects& effects);
   void try_again(Instant now, Effects& effects);

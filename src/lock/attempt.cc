@@ -7,6 +7,53 @@
 
 namespace redlock::lock {
 
+namespace {
+
+/// Every eighth round asks all servers: what they hold may have changed.
+constexpr unsigned kProbes = 8;
+
+constexpr std::string_view kSilent = " silent";
+constexpr std::string_view kDistrusted = " distrusted";
+
+bool is_value(std::string_view answer) {
+  return !answer.empty() && answer != kSilent && answer != kDistrusted;
+}
+
+/// Whose value stands in the way on that server, or what else. Empty: nothing, or only a turn.
+std::string answer_of(const Attempt::Vote& vote) {
+  using State = Attempt::VoteState;
+  if (vote.state == State::granted) {
+    return std::string(vote.grant.distrusted_for > std::chrono::seconds::zero() ? kDistrusted : "");
+  }
+  if (vote.state == State::refused) {
+    // Another slot may be free there.
+    if (vote.refusal.turn || !vote.refusal.slots.empty()) return {};
+    return std::string(holder_of(vote.refusal.blocker));
+  }
+  return std::string(vote.state == State::done ? "" : kSilent);
+}
+
+/// What the servers say of one slot.
+struct SlotView {
+  std::size_t free = 0;                               ///< how many servers would grant it
+  std::map<std::string_view, std::size_t> holders{};  ///< how many servers name each
+};
+
+void add(std::string_view text, std::vector<SlotView>& reports) {
+  for (SlotView& report : reports) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view holder = text.substr(0, end);
+    if (holder.empty()) {
+      ++report.free;
+    } else {
+      ++report.holders[holder];
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
 std::string_view holder_of(std::string_view value) {
   const std::string_view token = read_value(value).token;
   if (!is_shared(token)) return token;
@@ -192,6 +239,91 @@ std::vector<std::pair<ServerIndex, Refused>> Attempt::revocable() const {
   }
   if (!known) refusals.clear();
   return refusals;
+}
+
+void Obstacles::note_round(const Attempt& ended, bool unavailable) {
+  bool free_somewhere = false;  // in two rounds running
+  for (ServerIndex server = 0; server < answers_.size(); ++server) {
+    std::string answer = answer_of(ended.votes()[server]);
+    stand_[server] = !answer.empty() && (unavailable || answer == answers_[server]);
+    free_somewhere = free_somewhere || (answer.empty() && answers_[server].empty());
+    answers_[server] = std::move(answer);
+  }
+  spare_holder(free_somewhere ? quorum(answers_.size()) : 1);
+  judge();
+}
+
+/// The value that most servers hold, `at_least` that many, may be the holder's: those servers are
+/// free after its release. If other servers are free already, it must have a quorum to be that.
+void Obstacles::spare_holder(std::size_t at_least) {
+  std::map<std::string_view, std::size_t> values;
+  std::string_view holder;
+  for (ServerIndex server = 0; server < answers_.size(); ++server) {
+    if (!stand_[server] || !is_value(answers_[server])) continue;
+    if (++values[answers_[server]] > values[holder]) holder = answers_[server];
+  }
+  if (values[holder] < at_least) return;
+  for (ServerIndex server = 0; server < answers_.size(); ++server) {
+    if (answers_[server] == holder) stand_[server] = false;
+  }
+}
+
+void Obstacles::note_probe(const Attempt& attempt) {
+  for (ServerIndex server = 0; server < answers_.size(); ++server) {
+    const Attempt::Vote& vote = attempt.votes()[server];
+    if (!contains(server) || !vote.reported) continue;
+    std::string answer = answer_of(vote);
+    stand_[server] = answer == answers_[server];
+    answers_[server] = std::move(answer);
+  }
+  judge();
+}
+
+std::vector<bool> Obstacles::to_ask() {
+  if (prevail_ && ++probes_ % kProbes == 0) prevail_ = false;
+  return prevail_ ? stand_ : std::vector<bool>(stand_.size(), true);
+}
+
+SlotChoice::Next SlotChoice::choose(const Attempt& ended) {
+  if (slots_ == 0) return Next::as_judged;
+  std::vector<SlotView> reports(slots_);
+  const std::size_t needed = quorum(ended.votes().size());
+  std::size_t told = 0;
+  std::size_t not_ours = 0;  // refused, and not for a slot: the lock is held in another way
+  bool turn = false;
+  for (const Attempt::Vote& vote : ended.votes()) {
+    if (vote.state == Attempt::VoteState::granted) ++reports[slot_ - 1].free;
+    if (vote.state != Attempt::VoteState::refused) continue;
+    if (vote.refusal.slots.empty()) {
+      not_ours += vote.refusal.turn ? 0 : 1;
+      continue;
+    }
+    add(vote.refusal.slots, reports);
+    turn = turn || vote.refusal.turn;
+    ++told;
+  }
+  if (told == 0 || not_ours >= needed) return Next::as_judged;
+
+  const bool all_held = std::ranges::all_of(reports, [needed](const SlotView& report) {
+    return std::ranges::any_of(report.holders,
+                               [needed](const auto& each) { return each.second >= needed; });
+  });
+  const std::size_t before = slot_;
+  std::size_t most = 0;
+  for (std::size_t step = 1; step <= slots_; ++step) {  // from the next one round to our own
+    const std::size_t slot = (before - 1 + step) % slots_ + 1;
+    if (reports[slot - 1].free <= most) continue;
+    most = reports[slot - 1].free;
+    slot_ = slot;
+  }
+  if (all_held || turn) {
+    moves_ = 0;
+    return Next::as_judged;
+  }
+  // Others may take each free slot just before us: then the pause of a split follows.
+  if (slot_ != before && most >= needed && ++moves_ < slots_) return Next::elsewhere;
+  moves_ = 0;
+  return Next::split;
 }
 
 }  // namespace redlock::lock

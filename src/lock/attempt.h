@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -123,17 +125,77 @@ class Attempt {
   /// Two configured servers that are one server: its vote would count twice.
   [[nodiscard]] std::optional<std::pair<ServerIndex, ServerIndex>> same_server() const;
 
-  /// The number of servers that cannot be used as they are.
-  [[nodiscard]] std::size_t permanently_unreachable() const {
-    return how_many(votes_, &Vote::permanent);
-  }
-
  private:
   [[nodiscard]] bool trustworthy(Instant now) const;
 
   AttemptId id_;
   std::size_t slot_;
   std::vector<Vote> votes_;
+};
+
+/// The servers that keep us from a quorum, whoever holds the lock: they are silent, they restarted
+/// recently, or they hold a value that is not the holder's, such as a key that an earlier lock left
+/// behind. If they leave no quorum, we must not stand in the queue before others.
+class Obstacles {
+ public:
+  explicit Obstacles(std::size_t servers) : answers_(servers), stand_(servers, false) {}
+
+  /// Takes a round in vain in which all servers were asked. A server counts as an obstacle when two
+  /// rounds running found it in the same state: contenders that are taking the lock change from
+  /// round to round. `unavailable`: fewer than a quorum answered; then one round is enough.
+  void note_round(const Attempt& ended, bool unavailable);
+
+  /// Takes an attempt that asks the obstacles only; its missing answers change nothing.
+  void note_probe(const Attempt& attempt);
+
+  /// The obstacles leave no quorum.
+  [[nodiscard]] bool prevail() const { return prevail_; }
+  [[nodiscard]] bool contains(ServerIndex server) const { return prevail_ && stand_.at(server); }
+
+  /// By server: whether to ask it in the round that begins. While the obstacles prevail we ask only
+  /// them: a vote of another server would be of no use to us, and others may need it. Now and then
+  /// we ask all servers, and take that round for a new judgement.
+  [[nodiscard]] std::vector<bool> to_ask();
+
+ private:
+  void spare_holder(std::size_t at_least);
+  void judge() {
+    prevail_ = how_many(stand_, std::identity()) >= blocking_minority(stand_.size());
+  }
+
+  std::vector<std::string> answers_;  ///< by server, the latest ones; empty: it would grant
+  std::vector<bool> stand_;           ///< by server: it is an obstacle
+  bool prevail_ = false;
+  unsigned probes_ = 0;
+};
+
+/// Which of a lock's slots to ask for. Each slot is an exclusive lock: a job needs one slot, the
+/// same one on a quorum of servers.
+///
+/// A refusal tells, for each slot, the first digits of its holder's token, or nothing, separated by
+/// commas. Servers are not trusted: an odd text costs a round at most.
+class SlotChoice {
+ public:
+  /// slots: 0: the lock has none; otherwise at most kMostSlots.
+  SlotChoice(std::size_t slots, std::uint64_t seed)
+      : slots_(slots), slot_(slots == 0 ? 0 : 1 + seed % slots) {}
+
+  /// The slot to ask for in the next attempt, from 1; 0: the lock has no slots.
+  [[nodiscard]] std::size_t slot() const { return slot_; }
+
+  enum class Next {
+    as_judged,  ///< a conflict or a split, as for any lock: all slots are held, or it is not our
+                ///< turn, or a quorum holds the lock in another way
+    elsewhere,  ///< another slot is free on a quorum: ask for it immediately
+    split       ///< no quorum agrees who has each slot: others are still taking theirs
+  };
+  /// Chooses a slot after a round in vain that ended in a conflict or a split.
+  Next choose(const Attempt& ended);
+
+ private:
+  std::size_t slots_;
+  std::size_t slot_;
+  std::size_t moves_ = 0;  ///< in a row, from slot to slot
 };
 
 }  // namespace redlock::lock

@@ -110,14 +110,4 @@ void ByToken::check_finished(Instant now) {
   finished_ = now >= limit_ || std::ranges::none_of(voters_, &Voter::asked);
 }
 
-std::vector<Complaint> ByToken::complaints() const {
-  std::vector<Complaint> complaints;
-  for (ServerIndex server = 0; server < voters_.size(); ++server) {
-    const Voter& voter = voters_[server];
-    if (voter.said == Said::yes) continue;
-    complaints.push_back({server, voter.last});
-  }
-  return complaints;
-}
-
 }  // namespace redlock::lock

@@ -46,7 +46,9 @@ class ByToken final : public Machine {
   /// For a renewal: until then a quorum surely keeps the token.
   [[nodiscard]] Instant valid_until() const { return quorum_expiry(voters_, &Voter::expires); }
   /// The servers that have not said yes, with their last answers.
-  [[nodiscard]] std::vector<Complaint> complaints() const;
+  [[nodiscard]] std::vector<Complaint> complaints() const {
+    return complaints_unless(voters_, [](const Voter& each) { return each.said == Said::yes; });
+  }
 
  private:
   enum class Said { nothing, yes, no };

@@ -68,6 +68,16 @@ struct Complaint {
   Answer answer;
 };
 
+/// A complaint with the `last` answer of each server in `all` that is not `fine`.
+template <class PerServer, class Fine>
+std::vector<Complaint> complaints_unless(const std::vector<PerServer>& all, Fine fine) {
+  std::vector<Complaint> complaints;
+  for (ServerIndex server = 0; server < all.size(); ++server) {
+    if (!fine(all[server])) complaints.push_back({server, all[server].last});
+  }
+  return complaints;
+}
+
 /// A line for the log that servers keep of a lock. For people: no decision depends on it.
 struct Log {
   enum class Event {
@@ -100,7 +110,7 @@ struct Contended {
   std::optional<Refused> refusal;  ///< none: several contenders split the votes
   When when;
   Duration waited;  ///< gives_up: the wait limit, which is zero for -n
-  /// gives_up: the servers that leave no quorum (lock/obstacles.h), if there are any.
+  /// gives_up: the servers that leave no quorum (lock/attempt.h), if there are any.
   std::vector<Complaint> obstacles{};
 };
 /// For a while fewer than a quorum of servers have answered. They are asked again.

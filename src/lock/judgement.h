@@ -2,7 +2,7 @@
 //
 // Judges from outside who holds a lock, from the answers of the servers: for commands that look at
 // a lock and do not ask for it, and for those that take a lock from its holder by force. What the
-// holder does then stands in lock/lease.h.
+// holder does then stands in lock/running_job.h.
 #pragma once
 
 #include <chrono>

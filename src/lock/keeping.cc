@@ -68,10 +68,14 @@ bool Keeping::finished() const {
   return session_.finished() && !inquires() && !(released_ && leaves);
 }
 
-void Keeping::sift(const Effects& effects, Instant now) {
-  for (const Effect& effect : effects) {
-    if (const auto* ask = std::get_if<Ask>(&effect)) {
-      pass_on(*ask);
+void Keeping::sift(Effects effects, Instant now) {
+  for (Effect& effect : effects) {
+    if (auto* ask = std::get_if<Ask>(&effect)) {
+      if (is_release(ask->op)) {
+        ask->for_owner = released_;
+        leaving_[ask->server] = true;
+      }
+      effects_.push_back(std::move(effect));
     } else if (std::holds_alternative<Subscribe>(effect)) {
       effects_.push_back(effect);
     } else if (const auto* line = std::get_if<Log>(&effect)) {
@@ -85,14 +89,6 @@ void Keeping::sift(const Effects& effects, Instant now) {
       complaints_ = stopping->complaints;
     }
   }
-}
-
-void Keeping::pass_on(Ask ask) {
-  if (is_release(ask.op)) {
-    ask.for_owner = released_;
-    leaving_[ask.server] = true;
-  }
-  effects_.emplace_back(std::move(ask));
 }
 
 /// The acquisition has been logged at the start. If the owner released the lock, the owner logs the

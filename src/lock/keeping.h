@@ -42,8 +42,7 @@ class Keeping final : public Machine {
   enum class Whom { all, reachable };
 
   void pass_event(const Event& event, Instant now);
-  void sift(const Effects& effects, Instant now);
-  void pass_on(Ask ask);
+  void sift(Effects effects, Instant now);
   void take_log(const Log& line);
   void take_order(int signal, Instant now);
   void take_reply(const Reply& reply, Instant now);

@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "lock/release.h"
 
-#include "lock/timing.h"
+#include <utility>
 
 namespace redlock::lock {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+milliseconds in_milliseconds(Instant instant) {
+  return std::chrono::floor<milliseconds>(instant.time_since_epoch());
+}
+
+/// What the server's clock showed when it answered.
+std::optional<milliseconds> clock_of(const Answer& answer) {
+  milliseconds clock{};
+  if (const auto* grant = std::get_if<Granted>(&answer)) clock = grant->clock;
+  if (const auto* refusal = std::get_if<Refused>(&answer)) clock = refusal->clock;
+  if (clock == milliseconds::zero()) return std::nullopt;
+  return clock;
+}
+
+}  // namespace
 
 void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
   if (is_join(attempt)) return leave(server, attempt, Instant{}, Instant{}, effects);
@@ -78,6 +97,72 @@ std::vector<Complaint> Release::complaints(AttemptId attempt) const {
         {entry.server, entry.state == State::asked ? Answer(Unreachable{}) : entry.last});
   }
   return complaints;
+}
+
+void DoneMarks::record(const Reply& reply, Instant now) {
+  PerServer& at = servers_.at(reply.ask.server);
+  if (const auto clock = clock_of(reply.answer)) {
+    // `now` is rounded up, so that `ahead` is rounded down.
+    at.ahead = *clock - in_milliseconds(now) - milliseconds(1);
+    at.has_mark = false;
+  } else if (const auto* done = std::get_if<Done>(&reply.answer)) {
+    at.has_mark = true;
+    const Instant began = reply.sent - done->age;
+    if (!found_ || began >= found_began_) {
+      found_ = *done;
+      found_began_ = began;
+    }
+  }
+  if (reply.ask.op != Op::mark || at.state == State::marked) return;
+  at.last = reply.answer;
+  at.state = std::holds_alternative<Marked>(reply.answer) ? State::marked : State::failed;
+}
+
+void DoneMarks::mark(Instant began, Duration period, Effects& effects) {
+  for (PerServer& at : servers_) at.has_mark = false;
+  begin(began, period, {}, effects);
+}
+
+void DoneMarks::copy(Effects& effects) {
+  if (found_) begin(found_began_, found_->age + found_->left, found_->who, effects);
+}
+
+void DoneMarks::begin(Instant began, Duration period, std::string who, Effects& effects) {
+  began_ = began;
+  period_ = period;
+  who_ = std::move(who);
+  for (ServerIndex server = 0; server < servers_.size(); ++server) {
+    PerServer& at = servers_[server];
+    if (!at.ahead || at.has_mark) continue;
+    at.state = State::asked;
+    ask(server, Op::mark, effects);
+  }
+}
+
+void DoneMarks::retry(Effects& effects) {
+  for (ServerIndex server = 0; server < servers_.size(); ++server) {
+    if (servers_[server].state != State::failed) continue;
+    servers_[server].state = State::asked;
+    ask(server, Op::mark, effects);
+  }
+}
+
+void DoneMarks::undo(Effects& effects) {
+  for (ServerIndex server = 0; server < servers_.size(); ++server) {
+    if (servers_[server].state == State::idle) continue;
+    servers_[server].state = State::idle;
+    ask(server, Op::unmark, effects);
+  }
+}
+
+/// The request belongs to no attempt: a release cancels the unsent requests of its own attempt.
+void DoneMarks::ask(ServerIndex server, Op op, Effects& effects) const {
+  effects.emplace_back(Ask{.server = server,
+                           .op = op,
+                           .attempt = kNoAttempt,
+                           .life = period_,
+                           .began = in_milliseconds(began_) + *servers_[server].ahead,
+                           .who = who_});
 }
 
 }  // namespace redlock::lock

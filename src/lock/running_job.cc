@@ -1,12 +1,185 @@
 // SPDX-License-Identifier: MIT
 #include "lock/running_job.h"
 
-#include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "lock/stages.h"
 
 namespace redlock::lock {
+
+Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
+    : timing_(timing),
+      attempt_(won.id()),
+      voters_(won.votes().size()),
+      next_round_(now + timing.renew_every()),
+      last_asked_(now),
+      keep_until_(now) {
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    const Attempt::Vote& vote = won.votes()[server];
+    Voter& voter = voters_[server];
+    if (vote.state == Attempt::VoteState::granted) {
+      voter.latest = Whose::mine;
+      voter.expires = vote.expires;
+      voter.run_id = vote.grant.run_id;
+      voter.last = Granted{};
+      // The oldest vote sets the pace, so that a slow acquire does not delay the first renewal.
+      const Instant sent = vote.expires - timing.ttl + timing.drift();
+      next_round_ = std::min(next_round_, sent + timing.renew_every());
+      keep_until_ = std::min(keep_until_, sent);
+    } else if (vote.state == Attempt::VoteState::refused) {
+      voter.latest = Whose::elsewhere;
+      voter.last = NotMine{vote.refusal.blocker};
+    } else {
+      voter.last = Unreachable{};
+    }
+  }
+  keep_until_ += timing.min_hold;
+  settle();
+}
+
+bool Lease::tick(Instant now, Effects& effects) {
+  if (lost_) {
+    next_round_ = hurried_ = kNever;
+    return false;
+  }
+  const bool regular = now >= next_round_;
+  if (now >= deadline()) ask_round(now, effects);
+  return regular;
+}
+
+/// Rounds begin at least kPace apart: a flood of notices must not become a flood of requests.
+void Lease::hurry(Instant now) {
+  constexpr Duration kPace = std::chrono::milliseconds(100);
+  hurried_ = std::min(hurried_, std::max(now, last_asked_ + kPace));
+}
+
+void Lease::ask_round(Instant now, Effects& effects) {
+  ++round_;
+  last_asked_ = now;
+  next_round_ = now + timing_.renew_every();
+  hurried_ = kNever;
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    ask(server, Op::renew, now, effects);
+  }
+}
+
+/// The key gets the rest of the minimum hold if that is longer than the ttl, so that not even a
+/// KILL of redlock itself ends the minimum hold early.
+void Lease::ask(ServerIndex server, Op op, Instant now, Effects& effects) const {
+  effects.emplace_back(Ask{.server = server,
+                           .op = op,
+                           .attempt = attempt_,
+                           .round = round_,
+                           .life = std::max(timing_.ttl, keep_until_ - now)});
+}
+
+Instant Lease::gone_by() const {
+  const Instant lease_over = last_asked_ + timing_.ttl + timing_.drift();
+  if (timing_.min_hold == Duration::zero()) return lease_over;
+  return std::max(lease_over, keep_until_ + timing_.drift(timing_.min_hold));
+}
+
+void Lease::record(const Reply& reply, Instant now, Effects& effects) {
+  Voter& voter = voters_.at(reply.ask.server);
+  voter.last = reply.answer;
+  unmask_twin(reply.ask.server, reply, effects);
+  if (!voter.twin) take_answer(voter, reply);
+  settle();
+  if (reply.ask.op == Op::renew) count_round(reply, now);
+  voter.wants_repair = std::holds_alternative<Missing>(reply.answer) && !voter.twin;
+  repair(now, effects);
+}
+
+/// A server that lost the key (it restarted empty, say) gets it back when a quorum of the others
+/// has renewed in the present round. Answers of earlier rounds prove nothing: since then the lock
+/// may have been deleted by force, on one server after the other.
+void Lease::repair(Instant now, Effects& effects) {
+  if (lost_ || !quorum_renewed(now)) return;
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    if (!std::exchange(voters_[server].wants_repair, false)) continue;
+    ask(server, Op::repair, now, effects);
+  }
+}
+
+/// A vote after the win may show that two configured servers are one: the later one has no vote.
+void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects) {
+  const auto* grant = std::get_if<Granted>(&reply.answer);
+  Voter& voter = voters_[server];
+  if (grant == nullptr || grant->run_id.empty() || voter.twin) return;
+  for (ServerIndex other = 0; other < voters_.size(); ++other) {
+    if (other == server || voters_[other].run_id != grant->run_id) continue;
+    voter.twin = true;
+    effects.emplace_back(report::SameServer{other, server});
+    return;
+  }
+  voter.run_id = grant->run_id;
+}
+
+void Lease::take_answer(Voter& voter, const Reply& reply) {
+  const bool granted = std::holds_alternative<Granted>(reply.answer);
+  if (granted && reply.ask.op == Op::repair) {
+    // The key is there again, so the lease may count on this server. But it was gone for a while:
+    // the server is a witness that we hold the lock only from its next renewal on.
+    voter.latest = Whose::none;
+    voter.expires = vote_expiry(reply.sent, timing_);
+  } else if (granted || std::holds_alternative<Renewed>(reply.answer)) {
+    voter.latest = Whose::mine;
+    voter.expires = std::max(voter.expires, vote_expiry(reply.sent, timing_));
+  } else if (!std::holds_alternative<Unreachable>(reply.answer)) {
+    voter.latest = Whose::elsewhere;
+    // The server keeps a revoked lock for us, so that there is time to stop the job.
+    const auto* not_mine = std::get_if<NotMine>(&reply.answer);
+    if (not_mine == nullptr || !not_mine->revoked) voter.expires = Instant{};
+  }
+}
+
+void Lease::settle() {
+  const Instant before = valid_until_;
+  valid_until_ = quorum_expiry(voters_, &Voter::expires);
+  const std::size_t elsewhere = how_many(voters_, Whose::elsewhere, &Voter::latest);
+  if (!lost_ && elsewhere >= blocking_minority(voters_.size())) {
+    lost_ = true;
+    valid_until_before_loss_ = before;
+  }
+}
+
+void Lease::count_round(const Reply& reply, Instant now) {
+  if (reply.ask.round != round_) return;  // a late answer: it counts, but its round is over
+  Voter& voter = voters_[reply.ask.server];
+  const bool renewed = std::holds_alternative<Renewed>(reply.answer);
+  if (renewed) voter.renewed_round = round_;
+  if (std::exchange(voter.answered_round, round_) == round_ && !renewed) return;
+
+  if (how_many(voters_, round_, &Voter::renewed_round) >= quorum(voters_.size())) {
+    failing_ = false;
+    next_round_ = std::max(next_round_, reply.sent + timing_.renew_every());
+  } else if (how_many(voters_, round_, &Voter::answered_round) == voters_.size()) {
+    failing_ = true;
+    next_round_ = std::min(next_round_, now + timing_.retry_every());
+  }
+}
+
+bool Lease::quorum_renewed(Instant now) const {
+  const std::size_t renewed = how_many(voters_, [this, now](const Voter& voter) {
+    return round_ > 0 && voter.renewed_round == round_ && voter.latest == Whose::mine &&
+           voter.expires > now && !voter.twin;
+  });
+  return renewed >= quorum(voters_.size());
+}
+
+bool Lease::being_revoked() const {
+  return std::ranges::any_of(voters_, [](const Voter& voter) {
+    const auto* not_mine = std::get_if<NotMine>(&voter.last);
+    return not_mine != nullptr && not_mine->revoked;
+  });
+}
+
+std::vector<Complaint> Lease::complaints() const {
+  return complaints_unless(voters_, [](const Voter& each) {
+    return std::holds_alternative<Granted>(each.last) || std::holds_alternative<Renewed>(each.last);
+  });
+}
 
 void RunningJob::check(Instant now, Effects& effects) {
   if (!stopping()) tell_outage(now, effects);

@@ -1,13 +1,100 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
-#include "lock/lease.h"
-#include "lock/plan.h"
+#include "lock/attempt.h"
+#include "lock/effect.h"
+#include "lock/timing.h"
 #include "lock/watch.h"
 
 namespace redlock::lock {
+
+/// A lock that we hold: the servers' latest answers, until when a quorum keeps it, when to renew.
+class Lease {
+ public:
+  Lease(const Attempt& won, const Timing& timing, Instant now);
+
+  /// The end of the minimum hold, which begins with the request for the oldest vote; in the past if
+  /// there is no minimum hold.
+  [[nodiscard]] Instant keep_until() const { return keep_until_; }
+
+  /// Asks all servers to renew if a round is due. True if the regular pace made it due.
+  bool tick(Instant now, Effects& effects);
+
+  /// Makes the next round due as soon as possible: now, unless a round has just begun.
+  void hurry(Instant now);
+
+  /// Takes any answer that concerns this lease's attempt (late votes too). May ask for a repair.
+  void record(const Reply& reply, Instant now, Effects& effects);
+
+  [[nodiscard]] Instant deadline() const { return std::min(next_round_, hurried_); }
+
+  /// The quorum-th largest expiry. An unanswered request shortens nothing. "missing" or "not mine"
+  /// zeroes that server's expiry, except for our own lock after a revocation: nobody has it yet.
+  [[nodiscard]] Instant valid_until() const { return valid_until_; }
+
+  /// A quorum of "mine" has become impossible. Final.
+  [[nodiscard]] bool lost() const { return lost_; }
+  /// The last moment for a KILL: valid_until(), or if the lock is lost, valid_until() before the
+  /// answer that said so.
+  [[nodiscard]] Instant end() const { return lost_ ? valid_until_before_loss_ : valid_until_; }
+
+  /// Fewer than a quorum renewed in the latest complete round.
+  [[nodiscard]] bool failing() const { return failing_; }
+
+  /// A server says that the lock was revoked from us.
+  [[nodiscard]] bool being_revoked() const;
+
+  /// When the key will have expired on every server at the latest, whatever messages got lost.
+  [[nodiscard]] Instant gone_by() const;
+
+  [[nodiscard]] AttemptId attempt() const { return attempt_; }
+  /// The last definite answer of this server was that it holds our token.
+  [[nodiscard]] bool held_by(ServerIndex server) const {
+    return voters_.at(server).latest == Whose::mine;
+  }
+  /// Each server that does not hold our token as far as we know, with its last answer.
+  [[nodiscard]] std::vector<Complaint> complaints() const;
+
+ private:
+  enum class Whose { none, mine, elsewhere };
+  struct Voter {
+    Whose latest = Whose::none;  ///< last definite answer
+    Instant expires{};
+    std::string run_id;         ///< the server's run_id when it granted; empty if unknown
+    bool wants_repair = false;  ///< answered "missing", and no quorum has renewed since
+    bool twin = false;          ///< the same server as an earlier one: has no vote
+    Answer last = Missing{};    ///< for messages
+    std::uint32_t answered_round = 0;  ///< the last round that it answered; 0: none
+    std::uint32_t renewed_round = 0;   ///< the last round in which it renewed; 0: none
+  };
+
+  void ask_round(Instant now, Effects& effects);
+  void ask(ServerIndex server, Op op, Instant now, Effects& effects) const;
+  void count_round(const Reply& reply, Instant now);
+  void take_answer(Voter& voter, const Reply& reply);
+  void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);
+  void repair(Instant now, Effects& effects);
+  void settle();
+  [[nodiscard]] bool quorum_renewed(Instant now) const;
+
+  Timing timing_;
+  AttemptId attempt_;
+  std::vector<Voter> voters_;
+  Instant valid_until_{};
+  Instant valid_until_before_loss_{};
+  Instant next_round_;
+  Instant hurried_ = kNever;  ///< kept apart, because answers on their way postpone next_round_
+  Instant last_asked_;
+  Instant keep_until_;
+  std::uint32_t round_ = 0;
+  bool failing_ = false;
+  bool lost_ = false;
+};
 
 /// A job under a lease: decides when and why the job must be stopped, and stops it before the lease
 /// ends: the first signal, and after the grace KILL to all its processes, again and again until

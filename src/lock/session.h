@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "lock/acquisition.h"
-#include "lock/done_marks.h"
+#include "lock/release.h"
 #include "lock/drive.h"
 #include "lock/fence.h"
 #include "lock/running_job.h"

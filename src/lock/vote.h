@@ -109,7 +109,7 @@ struct Refused {
   Ticket ticket = 0;        ///< acquire: for a waiter that joins the queue now; 0: unknown
   std::size_t place = 0;    ///< acquire: ours in this server's queue, from 1; 0: we are not there
   std::size_t waiters = 0;  ///< acquire: how many stand in that queue, if we do
-  std::string slots{};      ///< acquire of a slot: who has each slot, see lock/slot_choice.h
+  std::string slots{};      ///< acquire of a slot: who has each slot, see SlotChoice
 };
 
 /// acquire: not needed, a successful run began recently enough. Our token is not on that server.

@@ -17,7 +17,6 @@
 #include "look/observed.h"
 #include "look/screen.h"
 #include "os/clock.h"
-#include "os/random.h"
 
 namespace redlock::look {
 

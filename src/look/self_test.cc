@@ -12,7 +12,6 @@
 #include "lock/value.h"
 #include "look/diagnosis.h"
 #include "os/clock.h"
-#include "os/random.h"
 #include "os/signals.h"
 #include "redis/servers/server_set.h"
 

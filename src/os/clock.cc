@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "os/clock.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "error.h"
+#include "os/fd.h"
 
 namespace redlock::os {
+
+namespace {
+
+void fill(void* out, std::size_t size) {
+  if (::getentropy(out, size) != 0) fail("cannot get random bytes");
+}
+
+}  // namespace
 
 lock::Instant boot_now() {
   timespec now{};
@@ -29,6 +40,25 @@ itimerspec alarm_at(lock::Instant instant) {
   spec.it_value.tv_sec = whole.count();
   spec.it_value.tv_nsec = static_cast<long>((since_boot - whole).count());
   return spec;
+}
+
+std::string random_hex(std::size_t bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string raw(bytes, '\0');
+  fill(raw.data(), raw.size());
+  std::string hex;
+  for (const char c : raw) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  fill(&seed, sizeof seed);
+  return seed;
 }
 
 }  // namespace redlock::os

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
+//
+// What the kernel knows and lock/ must be told: the time, and random numbers.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
+#include <string>
 
 #include "lock/time.h"
 
@@ -16,5 +21,12 @@ std::chrono::milliseconds unix_now();
 
 /// For a timer on that clock, absolute; kNever disarms it.
 itimerspec alarm_at(lock::Instant instant);
+
+/// `bytes` random bytes, at most 256, as lower-case hex digits. Fit for secrets (getentropy(3)).
+/// Throws Error (71).
+std::string random_hex(std::size_t bytes);
+
+/// A seed for a generator that needs no secrecy (back-off, jitter). Throws Error (71).
+std::uint64_t random_seed();
 
 }  // namespace redlock::os

@@ -17,7 +17,6 @@
 
 #include "error.h"
 #include "os/clock.h"
-#include "os/random.h"
 
 namespace redlock::os {
 

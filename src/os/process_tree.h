@@ -11,7 +11,6 @@
 
 #include "os/fd.h"
 #include "os/process.h"
-#include "os/process_table.h"
 
 namespace redlock::os {
 

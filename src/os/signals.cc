@@ -191,10 +191,6 @@ SignalWitness::SignalWitness(SignalNotes& notes, Group group) : pid_(-1) {
   if (pid_ == 0) watch(notes, group, parent);
 }
 
-void SignalWitness::proceed() const {
-  if (pid_ > 0) ::kill(pid_, SIGCONT);
-}
-
 void SignalWitness::end() {
   // If the system refuses the KILL, the kernel sends it at our own end.
   if (pid_ > 0 && ::kill(pid_, SIGKILL) == 0) ::waitpid(pid_, nullptr, 0);

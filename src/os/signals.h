@@ -105,7 +105,9 @@ class SignalWitness {
   [[nodiscard]] pid_t pid() const { return pid_; }
 
   /// Continues the witness, after somebody has continued this process and maybe not its group.
-  void proceed() const;
+  void proceed() const {
+    if (pid_ > 0) ::kill(pid_, SIGCONT);
+  }
   /// The caller has reaped a child.
   void reaped(pid_t pid) {
     if (pid == pid_) pid_ = -1;

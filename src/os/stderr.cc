@@ -73,10 +73,6 @@ void last_words(std::string_view line) noexcept {
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
-bool Stderr::is_terminal() {
-  return ::isatty(STDERR_FILENO) == 1;
-}
-
 /// Asks only the local kernel and not the file system's server, which may be hanging. O_NONBLOCK
 /// belongs to the open file description, which we share with the job and the shell, so it cannot be
 /// set on descriptor 2. Pipes and terminals can be opened a second time instead.
@@ -214,10 +210,6 @@ std::optional<Terminal> Terminal::of_foreground_leader() {
 }
 
 Terminal::Terminal(Fd fd) : fd_(std::move(fd)), has_modes_(::tcgetattr(fd_.get(), &modes_) == 0) {}
-
-pid_t Terminal::foreground() const {
-  return ::tcgetpgrp(fd_.get());
-}
 
 void Terminal::give_to(pid_t group) const {
   const TerminalOutput in_the_background_too;

@@ -50,7 +50,7 @@ class Stderr {
   /// The same, for a process that will get another standard error.
   void let_go();
 
-  static bool is_terminal();
+  static bool is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
  private:
   enum class Kind { unknown, socket, stream, file };
@@ -87,7 +87,7 @@ class Terminal {
   [[nodiscard]] int fd() const { return fd_.get(); }
 
   /// The process group in the foreground, or -1.
-  [[nodiscard]] pid_t foreground() const;
+  [[nodiscard]] pid_t foreground() const { return ::tcgetpgrp(fd_.get()); }
 
   /// Gives the terminal to a group, even from the background.
   void give_to(pid_t group) const;

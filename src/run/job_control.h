@@ -41,7 +41,12 @@
 // continues the job.
 #pragma once
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <optional>
+#include <utility>
 
 #include "run/supervision.h"
 
@@ -50,7 +55,8 @@ namespace redlock::run {
 class JobControl {
  public:
   /// To be constructed before the worker is forked.
-  explicit JobControl(os::SignalSource& signals);
+  explicit JobControl(os::SignalSource& signals)
+      : signals_(signals), terminal_(os::Terminal::of_foreground_leader()) {}
 
   /// The job has a process group of its own, and the terminal.
   [[nodiscard]] bool own_group() const { return terminal_.has_value(); }
@@ -60,11 +66,22 @@ class JobControl {
   /// To be called before the last look at the clock: from here on job control does not stop this
   /// process. A job in a group of its own must have a parent in another group of the same session,
   /// or Ctrl-Z would not stop it (credentials(7)). Returns the job's place.
-  [[nodiscard]] os::Placement enter_worker() const;
+  [[nodiscard]] os::Placement enter_worker() const {
+    signals_.take_job_control();
+    const pid_t supervisors = ::getpgrp();
+    if (!terminal_) return {.group = supervisors, .terminal = -1};
+    ::setpgid(0, 0);
+    return {.group = 0, .terminal = terminal_->fd()};
+  }
   /// To be called once the job runs.
-  void leave_session() const;
+  void leave_session() const {
+    if (!terminal_) ::setsid();
+  }
   /// The job's main process was stopped or continued, according to waitpid(2).
-  void tell(int wait_status, const Worker& worker) const;
+  void tell(int wait_status, const Worker& worker) const {
+    worker.tell(WorkerMessage::Kind::job_stop, wait_status);
+    if (terminal_ && WIFCONTINUED(wait_status)) worker.continue_supervisor();
+  }
 
   // In the parent of the worker
 
@@ -73,10 +90,13 @@ class JobControl {
     if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
   }
   /// From now on this process is the supervisor of that job.
-  void supervise(pid_t job);
+  void supervise(pid_t job) {
+    job_ = job;
+    if (terminal_) signals_.take_job_control();
+  }
 
   /// The latest news of the job: stopped or continued, according to waitpid(2); 0: continued.
-  void note(int wait_status);
+  void note(int wait_status) { stopped_by_ = WIFSTOPPED(wait_status) ? WSTOPSIG(wait_status) : 0; }
   /// The job is stopped, and the supervisor has not followed it yet.
   [[nodiscard]] bool behind() const { return stopped_by_ != 0; }
 
@@ -84,13 +104,26 @@ class JobControl {
   /// has continued itself at `wake_at`: the SIGCONT is then among the signals. False, without a
   /// stop: the job must be continued, because it needs the terminal and we have it, or because this
   /// process could not stop.
-  [[nodiscard]] bool stop_self(lock::Instant wake_at);
+  [[nodiscard]] bool stop_self(lock::Instant wake_at) {
+    const int signal = std::exchange(stopped_by_, 0);
+    if (!terminal_) return true;  // a stop of our common group stops us, too
+    const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+    if (wants_terminal && terminal_->foreground() == ::getpgrp()) return false;
+    return signals_.stop_self(signal, wake_at);
+  }
 
   /// After fg our group has the terminal: gives it to the job. After bg the job does without.
-  void continue_job() const;
+  void continue_job() const {
+    if (!terminal_) return;
+    if (terminal_->foreground() == ::getpgrp()) terminal_->give_to(job_);
+    ::kill(-job_, SIGCONT);
+  }
 
   /// The job is dead. `restore_modes`: it had no time to restore echo and other modes itself.
-  void take_terminal_back(bool restore_modes) const;
+  void take_terminal_back(bool restore_modes) const {
+    if (!terminal_ || !terminal_->take_back_from(job_)) return;
+    if (restore_modes) terminal_->restore_modes();
+  }
 
  private:
   os::SignalSource& signals_;

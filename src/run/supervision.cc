@@ -17,7 +17,7 @@
 
 #include "diag/text.h"
 #include "os/clock.h"
-#include "os/process_table.h"
+#include "os/process.h"
 
 namespace redlock::run {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/plan.h"
+#include "lock/timing.h"
 #include "os/clock.h"
 #include "run/job_control.h"
 

@@ -40,10 +40,10 @@
 #include <vector>
 
 #include "error.h"
+#include "os/clock.h"
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/process.h"
-#include "os/random.h"
 #include "os/signals.h"
 
 namespace redlock::sandbox {

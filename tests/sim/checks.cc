@@ -124,7 +124,7 @@ void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   word.silent = std::holds_alternative<lock::Unreachable>(reply.answer);
   if (word.silent) return;
   const bool granted = std::holds_alternative<lock::Granted>(reply.answer);
-  // A repaired key is there and counts for the lease, but is no vote: see lock/lease.cc.
+  // A repaired key is there and counts for the lease, but is no vote: see lock/running_job.cc.
   const bool repaired = granted && reply.ask.op == lock::Op::repair;
   if (reply.ask.op == lock::Op::repair) word.repairing = false;
   const bool renewed = std::holds_alternative<lock::Renewed>(reply.answer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which slot a waiter asks for next: after what the servers say of all slots.
-#include "lock/slot_choice.h"
+#include "lock/attempt.h"
 
 #include <doctest/doctest.h>
 

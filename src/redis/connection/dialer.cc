@@ -162,11 +162,6 @@ void Dialer::set_options(int socket) const {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
-void Dialer::fail(lock::Unreachable why) {
-  stop();
-  failure_ = std::move(why);
-}
-
 void Dialer::interests(std::vector<os::Interest>& out) const {
   if (lookup_) out.push_back({.fd = lookup_->fd(), .read = true});
   for (const os::Fd& socket : sockets_) out.push_back({.fd = socket.get(), .write = true});

@@ -45,7 +45,10 @@ class Dialer {
   void try_next(lock::Instant now, int error = 0);
   int try_address(const os::Address& address);
   void set_options(int socket) const;
-  void fail(lock::Unreachable why);
+  void fail(lock::Unreachable why) {
+    stop();
+    failure_ = std::move(why);
+  }
 
   const Endpoint* endpoint_ = nullptr;
   std::chrono::milliseconds user_timeout_;

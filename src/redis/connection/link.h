@@ -35,18 +35,14 @@ namespace redlock::redis {
 ///
 /// It connects when a request comes. A server that moves may need several places (locator.h) before
 /// one becomes ready. If a request times out, the connection stays: the server may still carry the
-/// request out, and its release should come after it. But a proxy may acknowledge everything for a
-/// backend that is gone: after two requests in a row without an answer, the next one goes over a
-/// new connection (silent_at()). A release that follows its acquire over another connection must
-/// leave a tombstone (Pipeline::may_come_late()).
+/// request out, and its release should come after it; but see silent_at(). A release that follows
+/// its acquire over another connection must leave a tombstone (Pipeline::may_come_late()).
 class Link {
  public:
   using Arrival = Pipeline::Arrival;
 
   /// `tls` (null without TLS) must outlive the link. `key`: as for Locator::question().
   Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string_view key);
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
 
   /// Before the first request, if a reply may exceed the usual limits.
   void allow(ReplyLimits limits) { limits_ = limits; }

@@ -12,39 +12,6 @@
 
 namespace redlock::redis {
 
-/// Asks all Sentinels at the same time which server is the primary of a service now
-/// (https://redis.io/docs/latest/develop/reference/sentinel-clients/). After a fail-over, one that
-/// was cut off still names the old primary: so a majority must answer, and the newest configuration
-/// (config-epoch) counts. If no majority answers in time, those that did decide.
-class Sentinels {
- public:
-  /// `known`: the epoch of the newest configuration that we know; a majority must know it, too.
-  Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::uint64_t known,
-            lock::Instant now);
-
-  [[nodiscard]] lock::Instant deadline() const;
-  void turn(lock::Instant now);
-
-  std::deque<Link> links;  ///< to each Sentinel; a deque, since a Link cannot move
-  bool finished = false;
-  std::optional<Address> primary;  ///< if there is none once it is finished, `failure` says why
-  lock::Unreachable failure;
-  std::uint64_t epoch = 0;  ///< of the configuration with that primary
-  /// Each Sentinel has answered: there is no newer configuration.
-  [[nodiscard]] bool all_answered() const { return certain_ == links.size(); }
-
- private:
-  void take(const Link& link, const Link::Arrival& arrival);
-
-  const std::string service_;
-  lock::Instant enough_at_;  ///< from then on, one answer will do
-  std::uint64_t known_;
-  std::size_t answered_ = 0;  ///< Sentinels that name a primary
-  std::size_t certain_ = 0;   ///< those of them that are not changing it
-  std::size_t failed_ = 0;
-  std::size_t permanent_ = 0;  ///< of those that failed
-};
-
 namespace {
 
 /// Nodes that disagree about a slot may send us to and fro without end.
@@ -110,65 +77,90 @@ bool is_harmless(std::string_view error, Endpoint::Kind kind) {
 
 }  // namespace
 
-Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-                     std::uint64_t known, lock::Instant now)
-    : service_(endpoint.service), enough_at_(now + timeouts.connect / 2), known_(known) {
-  for (const Address& node : endpoint.nodes) {
-    Endpoint sentinel;
-    sentinel.tls = endpoint.tls;
-    sentinel.address = node;
-    sentinel.credentials = endpoint.sentinel_credentials;
-    links.emplace_back(sentinel, tls, timeouts, "")
-        .ask({.attempt = lock::kNoAttempt},
-             {encode_command({"SENTINEL", "MASTER", service_}), 1}, now);
+/// Asks all Sentinels at the same time which server is the primary of a service now
+/// (https://redis.io/docs/latest/develop/reference/sentinel-clients/). After a fail-over, one that
+/// was cut off still names the old primary: so a majority must answer, and the newest configuration
+/// (config-epoch) counts. If no majority answers in time, those that did decide.
+class Sentinels {
+ public:
+  /// `known`: the epoch of the newest configuration that we know; a majority must know it, too.
+  Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::uint64_t known,
+            lock::Instant now)
+      : service_(endpoint.service), enough_at_(now + timeouts.connect / 2), known_(known) {
+    for (const Address& node : endpoint.nodes) {
+      Endpoint sentinel;
+      sentinel.tls = endpoint.tls;
+      sentinel.address = node;
+      sentinel.credentials = endpoint.sentinel_credentials;
+      links.emplace_back(sentinel, tls, timeouts, "")
+          .ask({.attempt = lock::kNoAttempt}, {encode_command({"SENTINEL", "MASTER", service_}), 1},
+               now);
+    }
   }
-}
 
-lock::Instant Sentinels::deadline() const {
-  lock::Instant earliest = answered_ > 0 ? enough_at_ : lock::kNever;
-  for (const Link& link : links) earliest = std::min(earliest, link.deadline());
-  return earliest;
-}
+  [[nodiscard]] lock::Instant deadline() const {
+    lock::Instant earliest = answered_ > 0 ? enough_at_ : lock::kNever;
+    for (const Link& link : links) earliest = std::min(earliest, link.deadline());
+    return earliest;
+  }
 
-void Sentinels::turn(lock::Instant now) {
-  for (Link& link : links) {
-    for (const Link::Arrival& arrival : link.turn(now)) take(link, arrival);
+  void turn(lock::Instant now) {
+    for (Link& link : links) {
+      for (const Link::Arrival& arrival : link.turn(now)) take(link, arrival);
+    }
+    const bool majority = answered_ > links.size() / 2 && epoch >= known_;
+    const bool all = answered_ + failed_ == links.size();
+    finished = majority || all || (answered_ > 0 && now >= enough_at_);
   }
-  const bool majority = answered_ > links.size() / 2 && epoch >= known_;
-  const bool all = answered_ + failed_ == links.size();
-  finished = majority || all || (answered_ > 0 && now >= enough_at_);
-}
 
-void Sentinels::take(const Link& link, const Link::Arrival& arrival) {
-  const auto fail = [&](lock::Unreachable why) {
-    why.why = "Sentinel " + link.place().address.display() + ": " + why.why;
-    why.maybe_applied = false;
-    // A permanent trouble tells more than a Sentinel that is down, but time may help while one is.
-    if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure = why;
-    if (why.permanent) ++permanent_;
-    ++failed_;
-    failure.permanent = permanent_ == failed_;
-  };
-  if (const auto* silence = std::get_if<lock::Unreachable>(&arrival.content)) {
-    return fail(*silence);
+  std::deque<Link> links;  ///< to each Sentinel; a deque, since a Link cannot move
+  bool finished = false;
+  std::optional<Address> primary;  ///< if there is none once it is finished, `failure` says why
+  lock::Unreachable failure;
+  std::uint64_t epoch = 0;  ///< of the configuration with that primary
+  /// Each Sentinel has answered: there is no newer configuration.
+  [[nodiscard]] bool all_answered() const { return certain_ == links.size(); }
+
+ private:
+  void take(const Link& link, const Link::Arrival& arrival) {
+    const auto fail = [&](lock::Unreachable why) {
+      why.why = "Sentinel " + link.place().address.display() + ": " + why.why;
+      why.maybe_applied = false;
+      // A permanent trouble says more than a Sentinel that is down, but time may help while one is.
+      if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure = why;
+      if (why.permanent) ++permanent_;
+      ++failed_;
+      failure.permanent = permanent_ == failed_;
+    };
+    if (const auto* silence = std::get_if<lock::Unreachable>(&arrival.content)) {
+      return fail(*silence);
+    }
+    const Value& reply = std::get<Value>(arrival.content);
+    if (reply.type == Value::Type::error) {
+      return fail(refused(reply.text, service_));
+    }
+    Address named{.host = std::string(field(reply, "ip")),
+                  .port = read_port(field(reply, "port"))};
+    if (!is_host(named.host) || named.port == 0) return fail(not_redis(Fate::never_sent));
+    std::uint64_t of_named = read_number(field(reply, "config-epoch")).value_or(0);
+    // The Sentinel that leads a fail-over has the new epoch already while it names the old primary.
+    const bool leads = field(reply, "flags").find("failover_in_progress") != std::string_view::npos;
+    if (leads) of_named = 0;
+    certain_ += leads ? 0 : 1;
+    ++answered_;
+    if (primary && of_named <= epoch) return;
+    primary = std::move(named);
+    epoch = of_named;
   }
-  const Value& reply = std::get<Value>(arrival.content);
-  if (reply.type == Value::Type::error) {
-    return fail(refused(reply.text, service_));
-  }
-  Address named{.host = std::string(field(reply, "ip")),
-                .port = read_port(field(reply, "port"))};
-  if (!is_host(named.host) || named.port == 0) return fail(not_redis(Fate::never_sent));
-  std::uint64_t of_named = read_number(field(reply, "config-epoch")).value_or(0);
-  // The Sentinel that leads a fail-over has the new epoch already while it names the old primary.
-  const bool leads = field(reply, "flags").find("failover_in_progress") != std::string_view::npos;
-  if (leads) of_named = 0;
-  certain_ += leads ? 0 : 1;
-  ++answered_;
-  if (primary && of_named <= epoch) return;
-  primary = std::move(named);
-  epoch = of_named;
-}
+
+  const std::string service_;
+  lock::Instant enough_at_;  ///< from then on, one answer will do
+  std::uint64_t known_;
+  std::size_t answered_ = 0;  ///< Sentinels that name a primary
+  std::size_t certain_ = 0;   ///< those of them that are not changing it
+  std::size_t failed_ = 0;
+  std::size_t permanent_ = 0;  ///< of those that failed
+};
 
 Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
     : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), here_(endpoint) {

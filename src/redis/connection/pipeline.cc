@@ -131,10 +131,6 @@ void Pipeline::sent(Pending& pending, std::size_t bytes, lock::Instant now) {
   pending.written += bytes;
 }
 
-void Pipeline::set_deadlines(lock::Instant deadline) {
-  for (Pending& pending : requests_) pending.deadline = deadline;
-}
-
 bool Pipeline::may_repeat(lock::Instant when) const {
   if (requests_.empty()) return false;
   const Pending& pending = requests_.front();
@@ -229,10 +225,6 @@ void Pipeline::restore_refused() {
   note_late_attempts();
   std::erase_if(requests_, [](const Pending& pending) { return pending.written > 0; });
   repeat_refused();
-}
-
-void Pipeline::put_refused_in_full() {
-  for (Pending& pending : refused_) pending.flight = in_full(std::move(pending.flight));
 }
 
 void Pipeline::repeat_refused() {

@@ -79,7 +79,9 @@ class Pipeline {
   void sent(Pending& pending, std::size_t bytes, lock::Instant now);
 
   /// Every request can be sent from now on, and has this deadline.
-  void set_deadlines(lock::Instant deadline);
+  void set_deadlines(lock::Instant deadline) {
+    for (Pending& pending : requests_) pending.deadline = deadline;
+  }
 
   /// Whether the server has refused to carry out the request.
   enum class Refusal {
@@ -109,7 +111,9 @@ class Pipeline {
   void repeat_refused();
 
   /// The refused requests bring their scripts: whoever gets them may not know these.
-  void put_refused_in_full();
+  void put_refused_in_full() {
+    for (Pending& pending : refused_) pending.flight = in_full(std::move(pending.flight));
+  }
 
   /// The requests that were refused, for the caller to send elsewhere.
   std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }

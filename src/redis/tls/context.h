@@ -34,8 +34,6 @@ class TlsContext {
   /// Throws Error (78) that names the unusable file and the reason.
   explicit TlsContext(TlsSettings settings);
   ~TlsContext();
-  TlsContext(const TlsContext&) = delete;
-  TlsContext& operator=(const TlsContext&) = delete;
 
   [[nodiscard]] const TlsSettings& settings() const { return settings_; }
   [[nodiscard]] const OpenSsl& openssl() const { return *openssl_; }

@@ -33,8 +33,6 @@ class Stream {
   /// Without `tls` in plain text; it must outlive the stream.
   Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint);
   ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
 
   enum class Handshake { under_way, done, failed };
   /// To be called whenever the socket is ready, until it is done (in plain text it is) or failed.

@@ -43,8 +43,6 @@ class ReplyParser {
  public:
   explicit ReplyParser(ReplyLimits limits = {});
   ~ReplyParser();
-  ReplyParser(const ReplyParser&) = delete;
-  ReplyParser& operator=(const ReplyParser&) = delete;
 
   void feed(std::string_view bytes);
   std::optional<Value> next();  ///< a complete reply

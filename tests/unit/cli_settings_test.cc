@@ -87,21 +87,10 @@ TEST_CASE("settings: flock's other options") {
   CHECK_FALSE(settings({"-xse"}).shared);
   CHECK_FALSE(settings({"-s", "--exclusive"}).shared);
   check_failure(refused({"-s", "--min-hold", "1m"}), ExitStatus::usage, "needs an exclusive lock");
-  check_failure(refused({"-s", "--once", "1m"}), ExitStatus::usage, "exclude each other");
   CHECK(settings({"-o"}).ttl == 30s);
-  for (const char* const option : {"--newest", "--replace", "--build=7"}) {
-    check_failure(refused({option, "-s"}), ExitStatus::usage, "exclude each other");
-    check_failure(refused({option, "--slots", "2"}), ExitStatus::usage, "exclude each other");
-    check_failure(refused({option, "--also", "M"}), ExitStatus::usage, "exclude each other");
-  }
-  check_failure(refused({"--replace", "-n"}), ExitStatus::usage, "exclude each other");
-  check_failure(refused({"--replace", "-w", "0"}), ExitStatus::usage, "exclude each other");
-  check_failure(refused({"--build", "7", "--once", "1m"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"--build", "7a"}), ExitStatus::usage, "a whole number");
   check_failure(refused({"--build", "9007199254740992"}), ExitStatus::usage, "a whole number");
   CHECK(settings({"--build", "9007199254740991"}).build == 9007199254740991U);
-  check_failure(refused({"-o", "-F"}), ExitStatus::usage, "exclude each other");
-  check_failure(refused({"--no-fork", "--close"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"-u"}), ExitStatus::usage, "nothing to unlock");
   check_failure(refused({"--unlock"}), ExitStatus::usage, "nothing to unlock");
 }

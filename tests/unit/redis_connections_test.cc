@@ -277,6 +277,19 @@ TEST_CASE(
   CHECK(option(TCP_NODELAY) == 1);
 }
 
+TEST_CASE("a server that refused a connection is tried again, and that failure is forgotten") {
+  PlayedServer server;
+  redis::Endpoint nobody = server.endpoint();
+  nobody.path += ".none";
+  redis::Dialer dialer(1s);
+  dialer.start(nobody, kStart, kStart + 1s);
+  CHECK_FALSE(dialer.turn(kStart));
+  CHECK(dialer.failure());
+  dialer.start(server.endpoint(), kStart, kStart + 1s);
+  CHECK_FALSE(dialer.failure());
+  CHECK(dialer.turn(kStart));
+}
+
 TEST_CASE("a lookup that is still running is not taken for that of the next place") {
   redis::Endpoint name;
   name.address.host = "redlock.invalid";

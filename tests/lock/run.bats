@@ -64,6 +64,8 @@ assert_words() {
      redis-cli -s "$A_SOCKET" pttl "redlock:{L}:holder"'
   assert_status 0
   record=${lines[0]}
+  [[ $(grep -oE '"[a-z]+":' <<<"$record" | tr -d '":' | paste -sd ' ') == \
+    'command host pid protocol servers since ttl user' ]] || fail "$record"
   assert_contains "$record" "\"host\":\"$(hostname)\""
   assert_contains "$record" '"user":"someone"'
   assert_contains "$record" "\"pid\":${lines[1]}," # the one the user sees, on top of the worker

@@ -245,7 +245,8 @@ same() { diff "$1" "$2" || fail "--help (<) and the pages (>) differ"; }
 }
 
 @test "man: each example of --help is a valid command" {
-  local token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa line
+  local line
+  export token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
   # Without the servers, it ends with another status than that of a wrong command line.
   redlock() {
     [[ $1 == sandbox ]] || REDLOCK_SERVERS=unix:///none REDLOCK_SERVER_WAIT=0 "$REDLOCK" "$@" >"$SCRATCH/out" 2>&1

@@ -419,7 +419,7 @@ TEST_CASE("a Cluster that cannot be asked for its map: the reason is kept") {
   redis::Endpoint nobody = redis::parse_uri("redis+cluster://127.0.0.1:1");
   redis::Observer observer(questions, questions.connect(nobody, nullptr, {.request = 200ms}));
   observer.scan("holder", kStart);
-  for (int turn = 0; turn < 100 && !questions.finished(); ++turn) questions.turn(kStart + turn * 1s);
+  for (auto at = kStart; at < kStart + 100s && !questions.finished(); at += 1s) questions.turn(at);
   CHECK(observer.trouble());
 }
 

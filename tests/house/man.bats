@@ -243,3 +243,17 @@ same() { diff "$1" "$2" || fail "--help (<) and the pages (>) differ"; }
     [[ -z $found ]] || fail "$file:" "$found"
   done
 }
+
+@test "man: each example of --help is a valid command" {
+  local line
+  export token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+  # Without the servers, it ends with another status than that of a wrong command line.
+  redlock() {
+    [[ $1 == sandbox ]] || REDLOCK_SERVERS=unix:///none REDLOCK_SERVER_WAIT=0 "$REDLOCK" "$@" >"$SCRATCH/out" 2>&1
+    (($? != 64)) || echo "$*: $(<"$SCRATCH/out")" >>"$SCRATCH/wrong"
+  }
+  sed -n '/^Example/,/^$/s|^  ||p' "$SCRATCH/help" | sed "s|trap '\(.*\)' EXIT|\1|; s|redis://|unix:///|g; s|--force|& --yes|; /[.]\{3\}\$/d" >"$SCRATCH/examples"
+  while read -r line; do (eval "$line") <&- || true; done <"$SCRATCH/examples"
+  (($(wc -l <"$SCRATCH/examples") == 12)) || fail "$(<"$SCRATCH/examples")"
+  [[ ! -e $SCRATCH/wrong ]] || fail "$(<"$SCRATCH/wrong")"
+}

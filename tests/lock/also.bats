@@ -235,8 +235,6 @@ all_free() {
   local expected="the lock 'm' is named twice"
   refused m
   expected="the lock 'a' is named twice" refused a --also a
-  expected='--also and --once exclude each other' refused a --once 1h
-  expected='--also and --min-hold exclude each other' refused a --min-hold 5s
   expected='lock name' refused 'redlock:{a}'
   expected='lock name' refused ''
   REDLOCK_STAGE='1 9 0' expected=REDLOCK_STAGE refused a

@@ -90,7 +90,10 @@ end_ward() { kill -KILL "$WARD"; }
   KEEPERS+=("$(identity_of "$KEEPER")")
   [[ $(readlink "/proc/$KEEPER/cwd") == / ]]
   local fd where
-  for fd in 0 1 2; do [[ $(readlink "/proc/$KEEPER/fd/$fd") == /dev/null ]]; done
+  for fd in 0 1 2; do
+    [[ $(readlink "/proc/$KEEPER/fd/$fd") == /dev/null ]]
+    [[ $(awk '/^flags/ { print $2 }' "/proc/$KEEPER/fdinfo/$fd") == *2 ]] || fail "$fd: it cannot be read and written"
+  done
   for fd in "/proc/$KEEPER/fd/"*; do
     where=$(readlink "$fd")
     [[ $where == /dev/null || $where == anon_inode:* || $where == socket:* ]] || fail "$fd: $where"

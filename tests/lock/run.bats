@@ -64,6 +64,8 @@ assert_words() {
      redis-cli -s "$A_SOCKET" pttl "redlock:{L}:holder"'
   assert_status 0
   record=${lines[0]}
+  [[ $(grep -oE '"[a-z]+":' <<<"$record" | tr -d '":' | paste -sd ' ') == \
+    'command host pid protocol servers since ttl user' ]] || fail "$record"
   assert_contains "$record" "\"host\":\"$(hostname)\""
   assert_contains "$record" '"user":"someone"'
   assert_contains "$record" "\"pid\":${lines[1]}," # the one the user sees, on top of the worker
@@ -221,7 +223,9 @@ assert_words() {
 
 @test "standard descriptors that are closed stay closed, and no message goes astray" {
   # With 0, 1 and 2 free, the next ones opened are the connection to the server.
-  "$REDLOCK" run -vv -S "$A_TCP_URI" L -- sh -c 'ls -l /proc/self/fd >"$0"' "$SCRATCH/fds" <&- >&- 2>&- 3>&-
+  "$REDLOCK" run -vv -S "$A_TCP_URI" L -- sh -c 'ls -l /proc/self/fd >"$0"; ls -l "/proc/$PPID/fd" >"$0.worker"' \
+    "$SCRATCH/fds" <&- >&- 2>&- 3>&-
+  (($(grep -cE ' [012] -> /dev/null' "$SCRATCH/fds.worker") == 3)) || fail "$(<"$SCRATCH/fds.worker")"
   run grep -cE ' [012] -> (socket|anon_inode)' "$SCRATCH/fds"
   [[ $output == 0 ]] || fail "$(<"$SCRATCH/fds")"
 }

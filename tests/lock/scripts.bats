@@ -173,6 +173,9 @@ notes() { cli A hget "$FENCE" released; }
     answers "not_mine $value" release 1 L "$TOKEN"
     [[ $(cli A get L) == "$value" ]]
   done
+  cli A del L
+  cli A hset L field value
+  for value in release renew revoke; do answers 'not_mine type:hash' "$value" 1 L "$TOKEN"; done
 }
 
 # ---- holding ---------------------------------------------------------------------------------------
@@ -246,6 +249,12 @@ notes() { cli A hget "$FENCE" released; }
   assert_between 10001 "$(cli A pttl 'redlock:{L}:dead')" 15000
   cli A set L "$OTHER" px 5000
   answers "not_mine $OTHER" remove 2 L 'redlock:{L}:dead' string "$TOKEN" "$TOKEN" ''
+  # Other clients need not wait until a large key has been freed.
+  cli A del L
+  cli A hset L field value
+  cli A config resetstat
+  answers released remove 2 L 'redlock:{L}:dead' hash '' '' ''
+  assert_contains "$(cli A info commandstats)" cmdstat_unlink:calls=1
 }
 
 # ---- the mark of --once ----------------------------------------------------------------------------
@@ -378,6 +387,11 @@ as_user() {
   cli A pexpire L 10000
   take "$TOKEN"
   assert_between 10001 "$(cli A pttl L)" 60000
+  # It gets its number again, and none where that is gone and no other number can follow.
+  cli A hdel "$HOLDER" "fence:$TOKEN"
+  cli A hset "$FENCE" value odd
+  take "$TOKEN"
+  [[ $output == granted* && ${lines[-2]} == 0 ]] || fail "$output"
 }
 
 # ---- the number, and runs that join ----------------------------------------------------------------------

@@ -177,12 +177,15 @@ $(slot 1 3 b) $(slot 2 3 c)"
   assert_between $((now + 50000)) "${output#* }" $((now + 80000))
 }
 
-@test "scripts: when readers stay, the lock is described as one of theirs" {
-  take "$(reader b)"
+@test "scripts: when readers stay, the lock is described as one of theirs, and lasts as long as the last of them" {
+  TTL=90000 take "$(reader b)"
   take "$(reader c)"
-  cli A hset "$HOLDER" "$(reader c)" '{"pid":7}'
+  TTL=30000 take "$(reader f)"
+  cli A hset "$HOLDER" "$(reader c)" '{"pid":7}' "$(reader f)" '{"pid":7}'
   answer_of leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$(reader b)" 0
   told released
+  assert_between 30001 "$(cli A pttl L)" 60000
+  answer_of leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader f)" "$(reader f)" 0
   [[ $(cli A hget "$HOLDER" "shared:$(reader b)") == '{"pid":7}' ]]
   [[ $(cli A hkeys "$HOLDER" | grep -c "^[a-z]*:*$(reader b)") == 1 ]] || fail "$(cli A hkeys "$HOLDER")"
   # One that is dead does not count.

@@ -505,12 +505,3 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
   assert_contains "$stderr" 'an outer redlock run holds lock "L" shared (-s), and this run would wait for it without end: use -s,'
   wait_until_clean A B C
 }
-
-@test "shared: --min-hold and --once are for exclusive locks" {
-  run --separate-stderr "$REDLOCK" run -s --min-hold 1m -S unix:///none L -- true
-  assert_status 64
-  assert_contains "$stderr" 'needs an exclusive lock'
-  run --separate-stderr "$REDLOCK" run -s --once 1m -S unix:///none L -- true
-  assert_status 64
-  assert_contains "$stderr" 'exclude each other'
-}

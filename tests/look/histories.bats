@@ -105,9 +105,6 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
   [[ $stderr == 'redlock: no failed run of lock "a" is logged since 2026-11-20 02:35:30 +0000' ]] || fail "$stderr"
   history --last 0 a
   assert_status 64
-  history --failed --at 02:30 a
-  assert_status 64
-  assert_contains "$stderr" '--failed and --at exclude each other'
 }
 
 @test "history: how long the last runs took, on a terminal and in JSON" {

@@ -39,6 +39,9 @@ take() {
   refused() { "$REDLOCK" status held | grep -q '^  refused'; }
   wait_until "$BOUND" refused
   take status status --json held slots shared taken foreign once nothing
+  take status status --json -S unix:///none nothing
+  is '[member for member, value in j["locks"][0].items() if value]' \
+    "['name', 'state', 'servers']"
   take status list --json
   take history history --json
   take history history --json held

@@ -26,10 +26,10 @@ teardown() { stop_all; }
   # Every second slot has no node.
   # shellcheck disable=SC2046 # words
   cli C1 cluster delslots $(seq 0 2 16382) >/dev/null
-  local name names=()
+  local name names=() lost=()
   for name in L{1..20}; do
     ask_node C1 "cluster keyslot $name"
-    ((SAID % 2 == 0)) || names+=("$name")
+    if ((SAID % 2 == 0)); then lost+=("$name"); else names+=("$name"); fi
   done
   for name in "${names[@]:0:2}"; do "$REDLOCK" acquire --ttl 60s "$name" >/dev/null; done
   # What is seen is told, and that it may not be all.
@@ -49,6 +49,9 @@ teardown() { stop_all; }
   set +f
   run -0 --separate-stderr "$REDLOCK" status "${names[@]:0:2}"
   [[ -z $stderr && $(grep -c ': held' <<<"$output") == 2 ]] || fail "$output" "$stderr"
+  run --separate-stderr "$REDLOCK" status "${lost[@]:0:2}"
+  assert_status 69
+  assert_contains "$output$stderr" 'no node of the Cluster serves the slot of this lock'
 }
 
 @test "cluster: locks in different slots, with a tag and without" {

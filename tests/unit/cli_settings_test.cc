@@ -30,18 +30,23 @@ Failure refused(Words options, Variables variables = {}) {
   return failure(std::move(options), std::move(variables));
 }
 
-TEST_CASE("settings: defaults") {
+TEST_CASE("settings: defaults, which are those of the table") {
+  const auto all = [](const config::Settings& of) {
+    return std::tuple(of.ttl, of.min_hold, of.once_exit_code, of.conflict_exit_code, of.stop_signal,
+                      of.log_entries, of.record_command, of.server_timeout, of.server_wait,
+                      of.restart_grace, of.replicas, of.as, of.slots, of.progress, of.color);
+  };
+  for (const config::Row& row : config::table()) {
+    const std::string text(row.default_text);
+    const bool is_word = text == "all" || text == "now" || text == "none" || contains(text, " ");
+    config::Draft draft;
+    CAPTURE(text);
+    if (!text.empty() && !is_word) CHECK_NOTHROW(config::store(row, draft, text, {}));
+    CHECK_MESSAGE(all(draft.settings) == all({}), row.name);
+  }
   const config::Settings got = settings({});
-  CHECK(got.ttl == 30s);
-  CHECK_FALSE(got.kill_after);
-  CHECK(got.server_timeout == 200ms);
-  CHECK(got.server_wait == 10s);
-  CHECK(got.prefix.empty());
-  CHECK_FALSE(got.wait);
-  CHECK_FALSE(got.max_runtime);
-  CHECK(got.conflict_exit_code == 1);
-  CHECK_FALSE(got.quiet);
-  CHECK_FALSE(got.verbose);
+  CHECK((got.prefix.empty() && !got.kill_after && !got.wait && !got.max_runtime));
+  CHECK((!got.quiet && !got.verbose));
 }
 
 TEST_CASE("settings: each flag") {
@@ -57,7 +62,7 @@ TEST_CASE("settings: each flag") {
   CHECK(got.conflict_exit_code == 0);
   CHECK(got.quiet);
   CHECK(got.verbose);
-  CHECK_FALSE(settings({"--max-runtime", "0"}).max_runtime);
+  CHECK_FALSE(settings({"--max-runtime", "5", "--max-runtime", "0"}).max_runtime);
   CHECK(settings({"-E", "255"}).conflict_exit_code == 255);
 }
 
@@ -81,21 +86,10 @@ TEST_CASE("settings: flock's other options") {
   CHECK_FALSE(settings({"-xse"}).shared);
   CHECK_FALSE(settings({"-s", "--exclusive"}).shared);
   check_failure(refused({"-s", "--min-hold", "1m"}), ExitStatus::usage, "needs an exclusive lock");
-  check_failure(refused({"-s", "--once", "1m"}), ExitStatus::usage, "exclude each other");
   CHECK(settings({"-o"}).ttl == 30s);
-  for (const char* const option : {"--newest", "--replace", "--build=7"}) {
-    check_failure(refused({option, "-s"}), ExitStatus::usage, "exclude each other");
-    check_failure(refused({option, "--slots", "2"}), ExitStatus::usage, "exclude each other");
-    check_failure(refused({option, "--also", "M"}), ExitStatus::usage, "exclude each other");
-  }
-  check_failure(refused({"--replace", "-n"}), ExitStatus::usage, "exclude each other");
-  check_failure(refused({"--replace", "-w", "0"}), ExitStatus::usage, "exclude each other");
-  check_failure(refused({"--build", "7", "--once", "1m"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"--build", "7a"}), ExitStatus::usage, "a whole number");
   check_failure(refused({"--build", "9007199254740992"}), ExitStatus::usage, "a whole number");
   CHECK(settings({"--build", "9007199254740991"}).build == 9007199254740991U);
-  check_failure(refused({"-o", "-F"}), ExitStatus::usage, "exclude each other");
-  check_failure(refused({"--no-fork", "--close"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"-u"}), ExitStatus::usage, "nothing to unlock");
   check_failure(refused({"--unlock"}), ExitStatus::usage, "nothing to unlock");
 }
@@ -282,7 +276,8 @@ TEST_CASE("passwords: given to each server without one, users kept") {
 TEST_CASE("passwords: a file that cannot be used is a wrong configuration") {
   const PasswordFile empty("\n");
   const PasswordFile lines("a\nb\n");
-  check_failure(refused({"--password-file", "/nonexistent/x"}), ExitStatus::config, "No such file");
+  check_failure(refused({"--password-file", "/nonexistent/x"}), ExitStatus::config,
+                "password file '/nonexistent/x': No such file");
   check_failure(refused({}, {{"REDLOCK_PASSWORD_FILE", "/nonexistent/x"}}), ExitStatus::config,
                 "No such");
   check_failure(refused({"--password-file", "/tmp"}), ExitStatus::config, "Is a directory");

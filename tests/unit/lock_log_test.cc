@@ -103,8 +103,11 @@ TEST_CASE("log: a command that could not be started, and one that was stopped") 
   plan.max_runtime = 3s;
   Harness stopped(plan);
   win(stopped, 1);
+  stopped.now += 1s;  // which the start of the job takes
   stopped.step(JobStarted{});
-  stopped.advance(3s);
+  stopped.advance(2999ms);
+  CHECK(stopped.kills().empty());
+  stopped.advance(1ms);
   stopped.step(JobExited{143});
   stopped.step(JobTreeGone{});
   REQUIRE(lines(stopped).size() == 2);

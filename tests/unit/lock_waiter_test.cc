@@ -237,7 +237,16 @@ TEST_CASE("queue: a waiter that no quorum can serve leaves, and takes no vote un
     harness.answer(1, Op::acquire, Granted{});
     CHECK(harness.count<Spawn>() == 1);
   }
-  CHECK_FALSE(harness.session.waiting().obstructed);
+  bool obstructed = false;
+  SUBCASE("the silent server is back with such a key, which is in the way in the next round, too") {
+    harness.answer(0, Op::acquire, in_line(held_by("left over, too", 8h), 9));
+    harness.answer(2, Op::acquire, in_line(held_by("left over", 8h), 8));
+    harness.answer(1, Op::acquire, in_line(held_by("holder"), 7));
+    harness.pass_pause();
+    round(in_line(held_by("holder"), 7));
+    obstructed = true;
+  }
+  CHECK(harness.session.waiting().obstructed == obstructed);
 }
 
 TEST_CASE("queue: who can win when the holder has released stays in the queue") {

@@ -67,6 +67,24 @@ TEST_CASE("picture: bars that overlap stand in rows of their own") {
   CHECK(contains(beside, R"(class="run good" x="62.000%" y="105")"));
 }
 
+TEST_CASE("picture: a narrow window has room for every second time") {
+  const auto count = [text = drawn({})](std::string_view part) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
+    return found;
+  };
+  CHECK(count(R"("tick")") > 2);
+  CHECK(count(R"("faint odd")") == count(R"("tick")") / 2 * 2);
+}
+
+TEST_CASE("picture: each colour that its style uses is defined") {
+  const std::string text = drawn({});
+  for (std::size_t at = 0; (at = text.find("var(", at)) != text.npos; ++at) {
+    const std::string name = text.substr(at + 4, text.find(')', at) - at - 4);
+    CHECK_MESSAGE(contains(text, " " + name + ": "), name);
+  }
+}
+
 TEST_CASE("picture: times that no clock shows") {
   PastRun odd = past_run(12h, 1h);
   odd.entry.waited = std::chrono::milliseconds::max();

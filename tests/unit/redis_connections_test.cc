@@ -18,6 +18,7 @@
 #include "os/fd.h"
 #include "redis/ask/inspector.h"
 #include "redis/ask/log_reader.h"
+#include "redis/ask/observer.h"
 #include "redis/connection/dialer.h"
 #include "redis/requests/answer.h"
 #include "redis/requests/scripts.h"
@@ -277,6 +278,19 @@ TEST_CASE(
   CHECK(option(TCP_NODELAY) == 1);
 }
 
+TEST_CASE("a server that refused a connection is tried again, and that failure is forgotten") {
+  PlayedServer server;
+  redis::Endpoint nobody = server.endpoint();
+  nobody.path += ".none";
+  redis::Dialer dialer(1s);
+  dialer.start(nobody, kStart, kStart + 1s);
+  CHECK_FALSE(dialer.turn(kStart));
+  CHECK(dialer.failure());
+  dialer.start(server.endpoint(), kStart, kStart + 1s);
+  CHECK_FALSE(dialer.failure());
+  CHECK(dialer.turn(kStart));
+}
+
 TEST_CASE("a lookup that is still running is not taken for that of the next place") {
   redis::Endpoint name;
   name.address.host = "redlock.invalid";
@@ -375,6 +389,38 @@ TEST_CASE("a late answer to an inspection begins nothing while its lock is swept
   server.write("+OK\r\n:2\r\n");
   questions.turn(kStart + 204ms);
   CHECK(questions.finished());
+}
+
+TEST_CASE("a reader that we ask for is named to the server; those that cannot be are not shown") {
+  PlayedServer server;
+  redis::Questions questions;
+  redis::Observer observer(questions, questions.connect(server.endpoint(), nullptr, {}));
+  const std::string token = "s" + std::string(39, 'a');
+  observer.look({"L"}, redis::Marks::ignored, token, kStart);
+  CHECK(contains(server.read(), token));
+  const std::vector<std::string> readers = {
+      array_of({token, "9", "{}", "1", "x"}), array_of({"s", "9", "{}", "1", "x"}),
+      array_of({token, "x", "{}", "1", "x"}),
+      array_of({token, "9", std::string(8193, 'x'), "1", "x"}),
+      array_of({token, "9", "{}", "1", std::string(81, 'x')})};
+  server.write(
+      "*12\r\n$4\r\nseen\r\n$6\r\nstring\r\n$1\r\nx\r\n:9\r\n$2\r\n{}\r\n$1\r\n0\r\n:0\r\n"
+      "$0\r\n\r\n:0\r\n$0\r\n\r\n*" +
+      std::to_string(readers.size()) + "\r\n");
+  for (const std::string& reader : readers) server.write(reader);
+  server.write(":1\r\n*2\r\n$7\r\nwaiting\r\n:0\r\n");
+  questions.turn(kStart);
+  REQUIRE(questions.finished());
+  CHECK(std::get<lock::Sighting>(observer.take(0).seen).readers.size() == 1);
+}
+
+TEST_CASE("a Cluster that cannot be asked for its map: the reason is kept") {
+  redis::Questions questions;
+  redis::Endpoint nobody = redis::parse_uri("redis+cluster://127.0.0.1:1");
+  redis::Observer observer(questions, questions.connect(nobody, nullptr, {.request = 200ms}));
+  observer.scan("holder", kStart);
+  for (auto at = kStart; at < kStart + 100s && !questions.finished(); at += 1s) questions.turn(at);
+  CHECK(observer.trouble());
 }
 
 TEST_CASE("of a log without an end, so many lines are read and no more") {

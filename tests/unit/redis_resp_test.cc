@@ -101,6 +101,16 @@ TEST_CASE("resp: a parser for one large reply has the limits that it is given") 
   };
   CHECK_FALSE(breaks_at(2'000'000));
   CHECK(breaks_at(1'000'000));
+  // What was read does not count for what follows.
+  ReplyParser parser({.bytes = 20});
+  for (int reply = 0; reply < 10; ++reply) {
+    parser.feed("$9\r\n123456789\r\n+");
+    CHECK(parser.next());
+    CHECK_FALSE(parser.next());
+    CHECK_FALSE(parser.broken());
+    parser.feed("\r\n");
+    CHECK(parser.next());
+  }
 }
 
 TEST_CASE("resp: one reply may not be larger than 1 MiB, however it is built") {

@@ -177,4 +177,6 @@ TEST_CASE("trouble: connecting") {
   CHECK(redis::request_timed_out(milliseconds(200)).maybe_applied);
   CHECK(contains(redis::request_timed_out(milliseconds(200)).why, "did not answer within 200 ms"));
   CHECK(redis::not_redis(Fate::maybe_applied).permanent);
+  CHECK(redis::not_redis(Fate::maybe_applied).maybe_applied);
+  CHECK_FALSE(redis::not_redis(Fate::never_sent).maybe_applied);
 }

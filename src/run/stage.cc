@@ -137,7 +137,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
   bool ours = read(rest, number) && read(rest, limit) && read(rest, start) && rest.empty() &&
               number < count;
   for (std::int64_t before = 0; ours && before < number; ++before) {
-    const auto& name = names_[static_cast<std::size_t>(before)];
+    const auto& name = names_.at(static_cast<std::size_t>(before));
     ours = find_held(held, driver::lock_id(request.settings, name)).has_value();
   }
   if (!ours) refuse(kVariable);

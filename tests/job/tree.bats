@@ -155,6 +155,7 @@ refused() {
 
 @test "few descriptors: 71 before the lock is asked for, or everything works" {
   local limit
+  : >"$LOG"
   for limit in {8..80}; do
     run --separate-stderr bash -c 'ulimit -n "$1" && exec "${@:2}"' - "$limit" "$REDLOCK" run \
       --max-runtime 300ms --kill-after 100ms L -- "${PROCESS[@]}" job below stubborn

@@ -241,18 +241,22 @@ has_backup_waiter() { [[ $(answer A zcard 'redlock:{nightly-backup}:queue') == 1
   run --separate-stderr "$REDLOCK" run -n -v L -- false
   assert_status 1
   assert_contains "$stderr" 'held by a process that uses Redisson'
-  background "$REDLOCK" run -vv L -- true
-  wait_until "$BOUND" subscribed A
-  [[ $(unlock A) == 1 ]] || fail "unlock"
-  await "$BACKGROUND_PID"
-  assert_status 0
-  heard_unlock
+  local try
+  for try in {1..5}; do
+    background "$REDLOCK" run -vv L -- true
+    wait_until "$BOUND" subscribed A
+    [[ $(unlock A) == 1 ]] || fail "unlock"
+    await "$BACKGROUND_PID"
+    assert_status 0
+    ! heard_unlock || break
+    theirs A
+  done
+  heard_unlock || fail "$stderr"
   assert_nothing_left A
 }
-# heard_unlock: the waiter has heard more than the confirmation of its subscription.
-heard_unlock() {
-  (($(grep -c 'Redisson has unlocked the lock' <<<"$stderr") > 1)) || fail "$stderr"
-}
+# heard_unlock: the waiter has heard more than the confirmation of its subscription. On a busy machine, the question that
+# it repeats every 250 ms may be quicker than the message, so tests try five times.
+heard_unlock() { (($(grep -c 'Redisson has unlocked the lock' <<<"$stderr") > 1)); }
 subscribed() { [[ $(cli "$1" pubsub numsub "$CHANNEL" | tail -n 1) == 1 ]]; }
 
 @test "redisson: only the first two waiters hear Redisson's messages" {
@@ -428,20 +432,23 @@ JOB
   server_at_least 7 || skip 'this server has no SPUBLISH (Redis 7)'
   quiet_cluster 3 0
   find_home L
-  local how
+  local how try
   for how in subscribe ssubscribe; do
     SUBSCRIBE=$how listen "$HOME_NODE" "$CHANNEL"
     "$REDLOCK" run L -- true
     wait_until "$BOUND" has_text "$HEARD" message
   done
   for how in publish spublish; do
-    theirs "$HOME_NODE"
-    background "$REDLOCK" run -vv L -- true
-    wait_until "$BOUND" hears_both
-    cli "$HOME_NODE" eval 'redis.call("del", KEYS[1]); return redis.call(ARGV[1], KEYS[2], "0")' 2 L "$CHANNEL" "$how" >/dev/null
-    await "$BACKGROUND_PID"
-    assert_status 0
-    heard_unlock
+    for try in {1..5}; do
+      theirs "$HOME_NODE"
+      background "$REDLOCK" run -vv L -- true
+      wait_until "$BOUND" hears_both
+      cli "$HOME_NODE" eval 'redis.call("del", KEYS[1]); return redis.call(ARGV[1], KEYS[2], "0")' 2 L "$CHANNEL" "$how" >/dev/null
+      await "$BACKGROUND_PID"
+      assert_status 0
+      ! heard_unlock || break
+    done
+    heard_unlock || fail "$how: $stderr"
   done
 }
 # hears_both: besides the two listeners.

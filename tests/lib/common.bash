@@ -686,7 +686,7 @@ wait_until_listening() {
 listens() { [[ $(answer "$1" pubsub channels '*:told:*') == *:told:* ]]; }
 
 # wait_until_settled SERVER…: and until the renewals that go with that are done: no other is to be
-# expected before ttl/3.
+# expected before ttl/3. They are EVALs; waiters ask by EVALSHA.
 wait_until_settled() {
   local before='' now=none try server
   wait_until_listening "$@"
@@ -694,7 +694,7 @@ wait_until_settled() {
     [[ $before != "$now" ]] || return 0
     before=$now
     sleep 0.25
-    now=$(for server in "$@"; do evals "$server"; done)
+    now=$(for server in "$@"; do calls_of "$server" eval; done)
   done
   fail "renewals without end"
 }

@@ -245,7 +245,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   not_told
   wait_for_lines L 'acquired released '
   # Also without a log, or where somebody else is faster than its next renewal.
-  REDLOCK_LOG_ENTRIES=0 keep --ttl 3s --on-lost-signal USR1 M
+  REDLOCK_LOG_ENTRIES=0 keep --ttl 9s --on-lost-signal USR1 M # four commands take seconds on a busy machine
   kill -STOP "$KEEPER"
   "$REDLOCK" release M "$token"
   "$REDLOCK" acquire --ttl 60s M >"$SCRATCH/next"

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// A server that a test plays itself, on a Unix socket.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "os/fd.h"
+#include "redis/wire/uri.h"
+
+namespace redlock::tests {
+
+class PlayedServer {
+ public:
+  explicit PlayedServer(int backlog = 8) : listener_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    std::string directory = "/tmp/redlock-unit.XXXXXX";
+    REQUIRE(::mkdtemp(directory.data()) != nullptr);
+    directory_ = directory;
+    endpoint_.kind = redis::Endpoint::Kind::unix_socket;
+    endpoint_.path = directory + "/sock";
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    endpoint_.path.copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+            0);
+    REQUIRE(::listen(listener_.get(), backlog) == 0);
+  }
+  ~PlayedServer() {
+    ::unlink(endpoint_.path.c_str());
+    ::rmdir(directory_.c_str());
+  }
+  PlayedServer(const PlayedServer&) = delete;
+  PlayedServer& operator=(const PlayedServer&) = delete;
+
+  [[nodiscard]] redis::Endpoint& endpoint() { return endpoint_; }
+
+  [[nodiscard]] bool is_called() const { return readable(listener_.get()); }
+  void accept() { connection_ = os::Fd(::accept(listener_.get(), nullptr, nullptr)); }
+
+  /// What the client has sent since the last call.
+  std::string read() {
+    if (!connection_) accept();
+    std::string text;
+    std::array<char, 4096> chunk{};
+    while (readable(connection_.get())) {
+      const ssize_t n = ::read(connection_.get(), chunk.data(), chunk.size());
+      if (n <= 0) break;
+      text.append(chunk.data(), static_cast<std::size_t>(n));
+    }
+    return text;
+  }
+  void write(const std::string& text) {
+    REQUIRE(::write(connection_.get(), text.data(), text.size()) ==
+            static_cast<ssize_t>(text.size()));
+  }
+
+ private:
+  static bool readable(int fd) {
+    pollfd waiting{fd, POLLIN, 0};
+    return ::poll(&waiting, 1, 0) > 0;
+  }
+
+  os::Fd listener_;
+  os::Fd connection_;
+  redis::Endpoint endpoint_;
+  std::string directory_;
+};
+
+/// An array of texts.
+inline std::string array_of(const std::vector<std::string>& texts) {
+  std::string wire = "*" + std::to_string(texts.size()) + "\r\n";
+  for (const std::string& text : texts) {
+    wire += "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+  }
+  return wire;
+}
+
+}  // namespace redlock::tests

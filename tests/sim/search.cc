@@ -8,25 +8,18 @@
 #include "search.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <deque>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "checks.h"
-#include "link.h"
 #include "lock/drive.h"
-#include "lock/session.h"
 #include "network.h"
 #include "schedule.h"
-#include "server.h"
+#include "search_state.h"
 #include "story.h"
 
 namespace redlock::sim {
@@ -36,93 +29,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kServers = 3;
-constexpr std::size_t kClients = 2;
-constexpr std::uint32_t kQuorum = 2;
-
-/// What may go wrong, how often.
-struct Situation {
-  std::string_view name;
-  bool once = false;         ///< the first client runs with --once, and needs all answers
-  std::uint8_t stops = 0;    ///< a client is stopped while time passes
-  std::uint8_t crashes = 0;  ///< a server loses all data
-  std::uint8_t lates = 0;    ///< an answer stays on its way until the next exchange
-  std::uint8_t forces = 0;   ///< `redlock release --force --now`
-};
 constexpr Situation kSituations[] = {
     {.name = "once", .once = true, .stops = 1},
     {.name = "force", .forces = 1},
     {.name = "crash", .crashes = 1, .lates = 1},
     {.name = "stop", .stops = 1, .lates = 1},
-};
-
-using Hash = std::uint64_t;
-
-Hash mix(Hash a, Hash b) {
-  Hash mixed = (a ^ (b + 0x9e3779b97f4a7c15U)) * 0xbf58476d1ce4e5b9U;
-  mixed = (mixed ^ (mixed >> 29U)) * 0x94d049bb133111ebU;
-  return mixed ^ (mixed >> 32U);
-}
-Hash hash_of(std::string_view text) {
-  return std::hash<std::string_view>{}(text);
-}
-Hash hash_of(Time time) {
-  return static_cast<Hash>(time.count());
-}
-Hash hash_of(const lock::Answer& answer) {
-  Hash hash = answer.index();
-  if (const auto* granted = std::get_if<lock::Granted>(&answer)) {
-    hash = mix(mix(mix(hash, granted->fence), hash_of(granted->distrusted_for)),
-               hash_of(granted->clock) ^ (granted->may_be_new ? 1U : 0U));
-  } else if (const auto* refused = std::get_if<lock::Refused>(&answer)) {
-    hash = mix(mix(hash, hash_of(refused->blocker)), hash_of(refused->clock));
-    hash = mix(mix(hash, refused->ticket), refused->place);
-    hash = mix(hash, hash_of(refused->ttl_left.value_or(milliseconds(-1))));
-  } else if (const auto* behind = std::get_if<lock::NotCommitted>(&answer)) {
-    hash = mix(hash, behind->last);
-  }
-  return hash;
-}
-/// In whatever order the keys were made.
-Hash hash_of(const Keyspace& keyspace) {
-  Hash all = hash_of(keyspace.identity.run_id);
-  for (const Keyspace::Key& key : keyspace.keys()) {
-    if (key.type == Keyspace::Type::none) continue;
-    Hash hash = mix(hash_of(key.name), static_cast<Hash>(key.expires_ms));
-    if (key.type == Keyspace::Type::string) hash = mix(hash, hash_of(key.text));
-    for (const auto& [name, value] : key.fields) {
-      hash = mix(mix(hash, hash_of(name)), hash_of(value));
-    }
-    for (const Keyspace::Member& each : key.members) {
-      hash = mix(mix(hash, hash_of(each.name)), static_cast<Hash>(each.score));
-    }
-    all += hash;
-  }
-  return all;
-}
-
-struct Channel {
-  bool dialing = false;
-  bool open = false;
-  std::deque<Request> requests{};
-  std::deque<lock::Answer> answers{};
-  Hash on_the_way = 0;  ///< of both, and of what was taken off
-
-  void note(Hash hash) { on_the_way = mix(on_the_way, hash); }
-};
-
-struct Contender {
-  std::optional<lock::Session> session;
-  AttemptTokens tokens;
-  redis::LockContext context;
-  std::array<Link, kServers> links;
-  std::array<Channel, kServers> channels;
-  bool started = false;
-  bool stopped = false;
-  bool job = false;
-  /// What made it do something, in this order; and the replies since then, in any order.
-  Hash past = 0;
-  Hash replies = 0;
 };
 
 class Search;
@@ -132,20 +43,6 @@ struct Step {
   std::string_view words;
   std::size_t client = 0;  ///< of pass(): it is stopped; kClients: none is
   std::size_t server = 0;
-};
-
-/// All that a step may change.
-struct State {
-  Time now{};
-  std::array<Server, kServers> servers;
-  std::array<Contender, kClients> clients;
-  Checks checks;
-  Situation left{};
-  std::uint32_t touched = 0;  ///< the servers that are not as all were in the beginning
-  Token taken = kNoToken;     ///< by force; on which servers:
-  std::uint32_t revoked = 0;
-  std::uint32_t deleted = 0;
-  Hash jobs = 0;  ///< when they began and ended
 };
 
 class Search final : public lock::Performer, public Transport {
@@ -174,18 +71,18 @@ class Search final : public lock::Performer, public Transport {
   [[nodiscard]] std::size_t states() const { return seen_.size(); }
 
   ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t, bool) override {
-    Channel& to = channel(client, server);
+    Channel& to = state_.channel(client, server);
     to.dialing = to.open = true;
     to.requests.clear();
     return static_cast<ConnectionId>(client * kServers + server);
   }
   void send(ConnectionId id, Request request) override {
-    Channel& to = channel(id / kServers, id % kServers);
+    Channel& to = state_.channel(id / kServers, id % kServers);
     to.note(hash_of(request.wire));
     to.requests.push_back(std::move(request));
   }
   void hang_up(ConnectionId id, bool orderly) override {
-    Channel& to = channel(id / kServers, id % kServers);
+    Channel& to = state_.channel(id / kServers, id % kServers);
     to.open = to.dialing = false;
     to.answers.clear();
     if (!orderly) to.requests.clear();
@@ -214,9 +111,6 @@ class Search final : public lock::Performer, public Transport {
   }
 
  private:
-  Channel& channel(std::size_t client, std::size_t server) {
-    return state_.clients[client].channels[server];
-  }
   [[nodiscard]] lock::Instant local(std::size_t client) const {
     return client_clock(schedule_, client).now(state_.now);
   }
@@ -242,7 +136,7 @@ class Search final : public lock::Performer, public Transport {
       print_violation();
       return false;
     }
-    std::size_t& seen = seen_[hash()];
+    std::size_t& seen = seen_[state_.hash()];
     if (seen > left) return true;
     seen = left + 1;
     if (left == 0) return true;
@@ -302,19 +196,13 @@ class Search final : public lock::Performer, public Transport {
     return steps;
   }
 
-  [[nodiscard]] lock::Instant deadline(const Contender& client) const {
-    lock::Instant earliest = client.session->deadline();
-    for (const Link& link : client.links) earliest = std::min(earliest, link.deadline());
-    return earliest;
-  }
-
   /// The next time at which a client has to do something, but for the one that is stopped, or at
   /// which the lock expires on a server.
   [[nodiscard]] Time next_moment(std::size_t stopped) const {
     Time next = kForever;
     for (std::size_t c = 0; c < kClients; ++c) {
       if (c == stopped || !state_.clients[c].session) continue;
-      const lock::Instant at = deadline(state_.clients[c]);
+      const lock::Instant at = state_.clients[c].deadline();
       if (at == lock::kNever) continue;
       next = std::min(next, std::max(client_clock(schedule_, c).when(at), state_.now));
     }
@@ -324,29 +212,6 @@ class Search final : public lock::Performer, public Transport {
       next = std::min<Time>(next, state_.now + milliseconds(server.left(owner, state_.now) + 1));
     }
     return next;
-  }
-
-  [[nodiscard]] Hash hash() const {
-    Hash hash = mix(hash_of(state_.now), state_.jobs);
-    hash = mix(hash, state_.taken ^ state_.revoked << 8U ^ state_.deleted << 12U);
-    for (const std::uint8_t left :
-         {state_.left.stops, state_.left.crashes, state_.left.lates, state_.left.forces}) {
-      hash = mix(hash, left);
-    }
-    for (const Server& server : state_.servers) hash = mix(hash, hash_of(server.keyspace()));
-    for (const Contender& client : state_.clients) {
-      hash = mix(mix(hash, client.past), client.replies);
-      for (const bool is :
-           {client.started, client.stopped, client.job, client.session.has_value()}) {
-        hash = mix(hash, is ? 1 : 0);
-      }
-      for (const Channel& to : client.channels) {
-        const auto size = to.requests.size() << 8U | to.answers.size();
-        hash = mix(mix(hash, to.on_the_way),
-                   size << 2U | (to.dialing ? 2U : 0U) | (to.open ? 1U : 0U));
-      }
-    }
-    return hash;
   }
 
   void print_violation() const {
@@ -412,7 +277,7 @@ class Search final : public lock::Performer, public Transport {
   }
 
   void carry_out(std::size_t client, std::size_t server) {
-    Channel& to = channel(client, server);
+    Channel& to = state_.channel(client, server);
     const Request request = std::move(to.requests.front());
     to.requests.pop_front();
     state_.touched |= 1U << server;
@@ -440,7 +305,7 @@ class Search final : public lock::Performer, public Transport {
     }
     for (std::size_t c = 0; c < kClients; ++c) {
       const Contender& client = state_.clients[c];
-      if (c != stopped && client.session && deadline(client) <= local(c)) turn(c);
+      if (c != stopped && client.session && client.deadline() <= local(c)) turn(c);
     }
   }
 
@@ -449,7 +314,7 @@ class Search final : public lock::Performer, public Transport {
     state_.touched |= 1U << server;
     state_.servers[server].restart(Server::Restart::empty, state_.now);
     for (std::size_t c = 0; c < kClients; ++c) {
-      Channel& to = channel(c, server);
+      Channel& to = state_.channel(c, server);
       to.requests.clear();
       to.answers.clear();
       to.note(1);

@@ -17,11 +17,6 @@ namespace redis = redlock::redis;
 
 namespace {
 
-const LockContext kContext{.lock_key = "n",
-                           .waiter = "me",
-                           .holder_json = "{}",
-                           .restart_grace = std::chrono::seconds(60)};
-
 LockContext context_of(const std::string& name, const std::string& holder) {
   return {.lock_key = name,
           .waiter = std::string(20, 'w'),
@@ -104,9 +99,13 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
 }
 
 TEST_CASE("context: an acquire names the queue as an argument, and us only if we have a ticket") {
+  const LockContext context{.lock_key = "n",
+                            .waiter = "me",
+                            .holder_json = "{}",
+                            .restart_grace = std::chrono::seconds(60)};
   const redis::Secrets secrets{.token = "T", .hold = "H"};
   const auto same = [&](const lock::Ask& ask, const std::string& wire) {
-    const Flight flight = redis::encode_request(ask, kContext, secrets);
+    const Flight flight = redis::encode_request(ask, context, secrets);
     CHECK(flight.replies == 1);
     CHECK(flight.wire == wire);
   };

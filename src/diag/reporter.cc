@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "diag/blocker.h"
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "lock/value.h"
 

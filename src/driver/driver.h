@@ -27,7 +27,7 @@
 #include "os/loop.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "records/holder.h"
+#include "records/records.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::driver {

@@ -14,7 +14,6 @@
 
 #include "config/value.h"
 #include "diag/blocker.h"
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "error.h"

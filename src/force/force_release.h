@@ -13,7 +13,7 @@
 #include "exit_status.h"
 #include "lock/judgement.h"
 #include "look/observed.h"
-#include "records/holder.h"
+#include "records/records.h"
 #include "redis/ask/questions.h"
 
 namespace redlock::force {

@@ -9,7 +9,7 @@
 #include "driver/output.h"
 #include "look/look.h"
 #include "look/screen.h"
-#include "records/json.h"
+#include "records/records.h"
 
 namespace redlock::look {
 

@@ -2,8 +2,6 @@
 //
 // The only file that includes nlohmann/json.hpp, which takes seconds to compile.
 #include <algorithm>
-#include <concepts>
-#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,8 +9,7 @@
 #include "lock/value.h"
 #include "os/clock.h"
 #include "os/printable.h"
-#include "records/holder.h"
-#include "records/json.h"
+#include "records/records.h"
 
 namespace redlock::records {
 

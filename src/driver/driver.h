@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "diag/reporter.h"
-#include "exit_status.h"
+#include "error.h"
 #include "lock/drive.h"
 #include "lock/session.h"
 #include "os/fd.h"

@@ -10,7 +10,7 @@
 #include "cli/command_line.h"
 #include "config/settings.h"
 #include "driver/setup.h"
-#include "exit_status.h"
+#include "error.h"
 #include "lock/judgement.h"
 #include "look/observed.h"
 #include "records/records.h"

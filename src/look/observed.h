@@ -15,7 +15,7 @@
 #include "diag/blocker.h"
 #include "diag/text.h"
 #include "driver/setup.h"
-#include "exit_status.h"
+#include "error.h"
 #include "lock/effect.h"
 #include "lock/judgement.h"
 #include "lock/timing.h"

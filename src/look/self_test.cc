@@ -11,7 +11,6 @@
 #include "lock/value.h"
 #include "look/diagnosis.h"
 #include "os/clock.h"
-#include "os/random.h"
 #include "os/signals.h"
 #include "redis/servers/server_set.h"
 
@@ -22,14 +21,10 @@ namespace {
 using config::Settings;
 
 lock::Plan test_plan(const Settings& settings) {
-  return {
-      .servers = settings.servers.size(),
-      .timing = {.ttl = settings.ttl, .grace = std::min(settings.grace(), settings.ttl / 3)},
-      .patience = {.wait = lock::Duration::zero(), .server_wait = settings.server_wait},
-      .max_runtime = std::nullopt,
-      .server_timeout = settings.request_timeout(),
-      .seed = os::random_seed(),
-  };
+  lock::Plan plan = driver::plan_for(settings);
+  plan.timing.grace = std::min(settings.grace(), settings.ttl / 3);
+  plan.patience.wait = lock::Duration::zero();
+  return plan;
 }
 
 class SelfTest : private driver::Host {

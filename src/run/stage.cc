@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/resolve.h"
+#include "config/table.h"
 #include "diag/text.h"
 #include "error.h"
 #include "lock/stages.h"

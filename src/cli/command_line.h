@@ -10,8 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "config/resolve.h"
-#include "config/settings.h"
+#include "config/table.h"
 
 namespace redlock::cli {
 

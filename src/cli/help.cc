@@ -7,7 +7,7 @@
 
 #include "config/value.h"
 #include "diag/text.h"
-#include "exit_status.h"
+#include "error.h"
 
 namespace redlock::cli {
 namespace {

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "cli/help.h"
-#include "config/resolve.h"
 #include "config/value.h"
 
 namespace redlock::cli {

@@ -18,7 +18,6 @@
 
 #include "config/table.h"
 #include "error.h"
-#include "exit_status.h"
 
 namespace redlock::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "config/resolve.h"
+#include "config/table.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -111,9 +111,7 @@ void add_environment(Draft& draft, const Environment& environment) {
 
 constexpr std::size_t kLongestFile = 256 * std::size_t{1024};
 
-/// Stores the file's values for the settings that neither a flag nor a variable has set. Without
-/// draft.config_file it reads kDefaultFile, which need not exist. Throws Error (78) with file and
-/// line for any mistake in the file, except in the value of a setting that is set already.
+/// Without draft.config_file it reads kDefaultFile, which need not exist. See read_toml().
 void add_file(Draft& draft) {
   const bool named = !draft.config_file.empty();
   if (!named) draft.config_file = kDefaultFile;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -96,7 +97,7 @@ struct Row {
   std::string_view default_text;  ///< empty: none worth showing
   Type type;
   unsigned commands;  ///< of Command
-  /// Throws Error (64) with the expected form, without the origin: call config::store instead.
+  /// Throws Error (64) with the expected form, without the origin: call store() instead.
   void (*parse)(Draft& draft, std::string_view value);
 };
 
@@ -149,8 +150,8 @@ struct Options {
   std::chrono::milliseconds interval{2000};
 };
 
-/// Unfinished settings: the rows of the table store into them before config/resolve.h applies the
-/// rules that span several rows. A draft also has the options that only the rules need.
+/// Unfinished settings: the rows of the table store into them before complete() applies the rules
+/// that span several rows. A draft also has the options that only the rules need.
 struct Draft : Options {
   Settings settings;
   bool nonblocking = false;
@@ -176,5 +177,60 @@ struct Draft : Options {
   }
   [[nodiscard]] Origin origin(std::string_view name) const { return of(name).origin; }
 };
+
+// From a row to its value, and from the draft to the settings: resolve.cc.
+
+/// The place of a row's value from `source`, which is no default, for the beginning of a message:
+/// `-w/--wait`, `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
+std::string place(const Row& row, const Draft& draft, const Source& source);
+
+/// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
+/// else 78).
+void store(const Row& row, Draft& draft, std::string_view value, Source source);
+
+/// Where an earlier redlock keeps what it read from pipes: a line "DESCRIPTOR PATH" for each, with
+/// the path as the user wrote it. Only redlock itself sets it.
+constexpr const char* kPipesVariable = "REDLOCK_STAGE_PIPES";
+
+/// Returns an environment variable, or null if it is not set. In the program this is getenv(3).
+using Environment = std::function<const char*(const char* variable)>;
+
+/// Empty if it is not set.
+std::string variable(const Environment& environment, const char* name);
+
+/// Completes `draft`, which has the flags: the environment sets what no flag has set, and the
+/// configuration file sets the rest. Then applies the rules for the servers. A server gets
+/// the first password of: its URI, --password-file, REDLOCK_PASSWORD, REDLOCK_PASSWORD_FILE, the
+/// file's password, the file's password-file, REDISCLI_AUTH. Reads these files and no others.
+/// Throws Error (64, 78).
+void complete(Draft& draft, const Environment& environment);
+
+/// Throws Error (64, 78) if the completed draft's grace is too long for its ttl. For the commands
+/// that stop or signal a job: others must work although an environment suits no job.
+void check_kill_after(const Draft& draft);
+
+/// Throws Error (64, 78) if the completed draft's ttl is too long for its restart grace. For the
+/// commands that take or renew a lock with this ttl: whoever has a lock must be able to release it.
+void check_restart_grace(const Draft& draft);
+
+// The configuration file: toml_file.cc.
+
+struct NotToml {
+  unsigned line;
+  std::string why;  ///< contains nothing of the text
+};
+
+/// Throws NotToml for the first violation of TOML's grammar (https://toml.io/en/v1.0.0), before
+/// toml++ parses the text: version 3.3 ends in an assertion on "[=" and "a=[}", and in undefined
+/// behaviour on a bare key or an escape that is not ASCII. toml++ itself checks whether a word is a
+/// number, a text is valid UTF-8, and each key occurs once.
+void check_toml(std::string_view text);
+
+enum class Content { secret, settings };
+
+/// Stores the values in `text`, the content of draft.config_file, for the settings that neither a
+/// flag nor a variable has set. Returns whether the text contains a password. Throws Error (78)
+/// with file and line for any mistake, except in the value of a setting that is set already.
+Content read_toml(const std::string& text, Draft& draft);
 
 }  // namespace redlock::config

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/resolve.h"
+#include "config/table.h"
 #include "config/value.h"
 #include "error.h"
 

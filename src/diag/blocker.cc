@@ -5,7 +5,6 @@
 
 #include <variant>
 
-#include "diag/duration.h"
 #include "diag/text.h"
 
 namespace redlock::diag {

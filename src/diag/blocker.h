@@ -14,7 +14,7 @@
 #include "lock/effect.h"
 #include "lock/value.h"
 #include "lock/vote.h"
-#include "records/holder.h"
+#include "records/records.h"
 
 namespace redlock::diag {
 

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "lock/acquisition.h"
 #include "lock/time.h"

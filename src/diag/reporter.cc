@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "diag/blocker.h"
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "lock/value.h"
 
@@ -50,30 +49,10 @@ std::string complaint_text(const lock::Answer& answer) {
 }
 
 std::string_view op_name(lock::Op op) {
-  switch (op) {
-    case lock::Op::acquire:
-      return "acquire";
-    case lock::Op::renew:
-      return "renew";
-    case lock::Op::commit:
-      return "commit fence";
-    case lock::Op::repair:
-      return "repair";
-    case lock::Op::mark:
-      return "mark as done";
-    case lock::Op::unmark:
-      return "remove the mark";
-    case lock::Op::revoke:
-      return "revoke";
-    case lock::Op::release:
-    case lock::Op::leave:
-      return "release";
-    case lock::Op::inquire:
-      return "look for a release";
-    case lock::Op::leave_queue:
-      return "leave the queue";
-  }
-  return "";
+  constexpr std::string_view kInOrder[] = {  // of lock::Op
+      "acquire",         "renew",  "repair",  "commit fence", "mark as done",
+      "remove the mark", "revoke", "release", "release",      "look for a release"};
+  return kInOrder[static_cast<std::size_t>(op)];  // Op::leave_queue, the last one, is no vote
 }
 
 std::string vote_text(const lock::Answer& answer) {

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Fits text to a terminal and its width. A character counts as one column, a wide character of East
-// Asia as two, and an accent that goes on top of another character as none.
+// Lengths of time in words, and text fitted to a terminal and its width. A character counts as one
+// column, a wide character of East Asia as two, and an accent that goes on top of another character
+// as none.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lock/time.h"
 #include "os/printable.h"
 
 namespace redlock::diag {
@@ -72,5 +77,36 @@ std::string paint(std::string text, Tint tint, const Screen& screen);
 /// On a terminal without UTF-8: '?' for each character that is not ASCII. A file gets all bytes,
 /// because a program may read it.
 std::string for_screen(std::string text, const Screen& screen);
+
+/// A length of time: "250 ms", "1.4 s", "28 s", "3m 2s", "1h 5m", "3d 4h".
+std::string for_people(std::chrono::nanoseconds length);
+
+/// The same for a length in any unit, however long.
+template <class Rep, class Period>
+std::string for_people(std::chrono::duration<Rep, Period> length) {
+  return for_people(lock::saturated(length));
+}
+
+/// The same for a length that the user chose: "10m" and "1h", not "10m 0s" and "1h 0m".
+std::string round_for_people(std::chrono::nanoseconds length);
+
+/// The time since a moment that this or another host recorded, unless it is 0 or in the future.
+std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time);
+
+/// How long the last successful runs took.
+struct Usual {
+  std::size_t runs;  ///< at least 2
+  std::chrono::milliseconds least;
+  std::chrono::milliseconds most;
+};
+
+/// `latest_first`: how long the successful runs took; the first five count, if there are two.
+std::optional<Usual> usual_of(std::span<const std::chrono::milliseconds> latest_first);
+
+/// "4m to 6m", "about 4m": without the digits that do not matter.
+std::string range_of(const Usual& usual);
+
+/// "last 5 runs took 4m to 6m"
+std::string describe(const Usual& usual);
 
 }  // namespace redlock::diag

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "diag/blocker.h"
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "lock/value.h"
 #include "os/clock.h"

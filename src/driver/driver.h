@@ -20,14 +20,14 @@
 #include <vector>
 
 #include "diag/reporter.h"
-#include "exit_status.h"
+#include "error.h"
 #include "lock/drive.h"
 #include "lock/session.h"
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "records/holder.h"
+#include "records/records.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::driver {

@@ -8,7 +8,7 @@
 
 #include "config/settings.h"
 #include "diag/text.h"
-#include "exit_status.h"
+#include "error.h"
 
 namespace redlock::driver {
 

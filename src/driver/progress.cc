@@ -16,7 +16,7 @@
 #include "driver/setup.h"
 #include "os/clock.h"
 #include "os/fd.h"
-#include "records/holder.h"
+#include "records/records.h"
 
 namespace redlock::driver {
 

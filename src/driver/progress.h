@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "config/settings.h"
-#include "diag/duration.h"
+#include "diag/text.h"
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "lock/time.h"

@@ -11,7 +11,7 @@
 
 #include "config/settings.h"
 #include "lock/session.h"
-#include "records/holder.h"
+#include "records/records.h"
 #include "redis/ask/questions.h"
 #include "redis/servers/server_set.h"
 #include "redis/tls/context.h"

@@ -14,7 +14,6 @@
 
 #include "config/value.h"
 #include "diag/blocker.h"
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "error.h"
@@ -226,17 +225,14 @@ class Forcing {
   }
 
   [[nodiscard]] std::string question() const {
-    switch (lock_.judgement.state) {
-      case State::free:
-        return "Delete the key that was left over?";
-      case State::cooling:
-        return "Cut its minimum hold short?";
-      case State::foreign:
-        return "Delete the key of another program, although its job goes on?";
-      case State::undecided:
-        return "Delete the keys shown, although jobs may be running under them?";
-      default:
-        break;
+    const State state = lock_.judgement.state;
+    if (state == State::free) return "Delete the key that was left over?";
+    if (state == State::cooling) return "Cut its minimum hold short?";
+    if (state == State::foreign) {
+      return "Delete the key of another program, although its job goes on?";
+    }
+    if (state == State::undecided) {
+      return "Delete the keys shown, although jobs may be running under them?";
     }
     if (hold_) return "End the maintenance hold?";
     if (unattended()) {
@@ -309,14 +305,11 @@ class Forcing {
 
   /// What a user who takes the lock now has to know.
   [[nodiscard]] std::string how_free() const {
-    switch (lock_.judgement.state) {
-      case State::cooling:
-        return ": its minimum hold was cut short";
-      case State::foreign:
-        return ": its key is deleted; the job of its old holder does not notice that, and may "
-               "still be running";
-      default:
-        break;
+    const State state = lock_.judgement.state;
+    if (state == State::cooling) return ": its minimum hold was cut short";
+    if (state == State::foreign) {
+      return ": its key is deleted; the job of its old holder does not notice that, and may "
+             "still be running";
     }
     if (hold_) return fmt::format(": the maintenance hold of {} is over", holder());
     if (lock_.shared) {

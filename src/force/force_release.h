@@ -10,10 +10,10 @@
 #include "cli/command_line.h"
 #include "config/settings.h"
 #include "driver/setup.h"
-#include "exit_status.h"
+#include "error.h"
 #include "lock/judgement.h"
 #include "look/observed.h"
-#include "records/holder.h"
+#include "records/records.h"
 #include "redis/ask/questions.h"
 
 namespace redlock::force {

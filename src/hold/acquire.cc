@@ -28,14 +28,12 @@
 #include "lock/by_token.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
-#include "look/json.h"
 #include "look/observed.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "records/holder.h"
-#include "records/json.h"
+#include "records/records.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::hold {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command_line.h"
-#include "exit_status.h"
+#include "error.h"
 
 namespace redlock::hold {
 

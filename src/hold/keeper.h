@@ -24,7 +24,7 @@
 #include "os/loop.h"
 #include "os/process.h"
 #include "os/signals.h"
-#include "records/holder.h"
+#include "records/records.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::hold {

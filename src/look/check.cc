@@ -12,7 +12,6 @@
 #include "diag/text.h"
 #include "driver/output.h"
 #include "look/diagnosis.h"
-#include "look/json.h"
 #include "look/look.h"
 #include "look/observed.h"
 #include "look/screen.h"

@@ -9,7 +9,7 @@
 #include "driver/output.h"
 #include "look/look.h"
 #include "look/screen.h"
-#include "records/json.h"
+#include "records/records.h"
 
 namespace redlock::look {
 
@@ -34,10 +34,8 @@ struct SettingLine {
 };
 
 std::string_view word_for(Origin origin) {
-  return origin == Origin::flag          ? "flag"
-         : origin == Origin::environment ? "environment"
-         : origin == Origin::file        ? "file"
-                                         : "default";
+  constexpr std::string_view kInOrder[] = {"default", "file", "environment", "flag"};  // of Origin
+  return kInOrder[static_cast<std::size_t>(origin)];
 }
 
 std::string where(const Row& row, const Draft& draft) {

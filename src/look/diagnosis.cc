@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "config/value.h"
-#include "diag/duration.h"
 #include "diag/text.h"
 
 namespace redlock::look {

@@ -16,7 +16,6 @@
 #include "diag/blocker.h"
 #include "driver/output.h"
 #include "driver/setup.h"
-#include "look/json.h"
 #include "look/look.h"
 #include "os/clock.h"
 

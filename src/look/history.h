@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The runs of a lock, past and present: merged from the logs of several servers, selected, and as a
-// table or a picture. Absent on purpose: the requests (redis/ask/log_reader.h), JSON (json.h).
+// table, a picture or JSON. Absent on purpose: the requests (redis/ask/log_reader.h).
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,9 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "look/observed.h"
-#include "records/holder.h"
+#include "records/records.h"
 #include "redis/ask/log_reader.h"
 
 namespace redlock::look {
@@ -145,6 +144,9 @@ std::string as_svg(const std::vector<HistoryView>& views, Span span);
 
 /// The same in a page, with a table of the runs below it.
 std::string as_html(const std::vector<HistoryView>& views, Span span);
+
+std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
+                    const Troubles& troubles, ExitStatus status);
 
 /// Foreign text as the content of an element or of a quoted attribute.
 std::string escaped(std::string_view text);

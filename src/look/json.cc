@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "look/json.h"
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <concepts>
 #include <ctime>
 
-#include "diag/duration.h"
+#include "diag/text.h"
 #include "lock/value.h"
+#include "look/history.h"
 #include "os/clock.h"
 
 namespace redlock::look {

@@ -10,10 +10,9 @@
 #include <set>
 
 #include "diag/blocker.h"
-#include "diag/duration.h"
+#include "diag/text.h"
 #include "driver/output.h"
 #include "error.h"
-#include "look/json.h"
 #include "look/look.h"
 #include "look/observed.h"
 #include "look/screen.h"

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "diag/duration.h"
+#include "diag/text.h"
 #include "lock/value.h"
 #include "os/clock.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the servers know about a lock: asked of all of them, merged, and in words.
+// What the servers know about a lock: asked of all of them, merged, in words and as JSON.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,11 @@
 #include "diag/blocker.h"
 #include "diag/text.h"
 #include "driver/setup.h"
+#include "error.h"
 #include "lock/effect.h"
 #include "lock/judgement.h"
 #include "lock/timing.h"
-#include "records/holder.h"
+#include "records/records.h"
 #include "redis/ask/observer.h"
 #include "redis/requests/answer.h"
 
@@ -163,5 +164,31 @@ std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
 /// Everything about a lock: several lines that fit the screen, safe to print.
 std::string as_block(const Observed& lock, const config::Settings& settings,
                      const diag::Screen& screen);
+
+// As JSON: redlock-json(7), json.cc.
+
+/// Null if there is none.
+records::Json in_seconds(const std::optional<std::chrono::milliseconds>& time);
+records::Json text_or_null(std::string_view text);
+
+using Members = std::vector<records::Json::Member>;
+
+/// Adds a moment (Unix time) as two members: as RFC 3339 in UTC, and in milliseconds. Both names
+/// must outlive the members.
+void add_time(Members& members, std::string_view name, std::string_view name_ms,
+              const std::optional<std::chrono::milliseconds>& time);
+
+/// An array with what `as_json` makes of each of `things`.
+records::Json array_of(const auto& things, const auto& as_json) {
+  std::vector<records::Json> all;
+  for (const auto& each : things) all.push_back(as_json(each));
+  return records::Json::array(all);
+}
+
+/// A holder in the form of `status`, `list` and `acquire`; null if there is none.
+records::Json holder_json(const std::optional<records::Holder>& holder);
+
+std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
+                    const Troubles& troubles, ExitStatus status);
 
 }  // namespace redlock::look

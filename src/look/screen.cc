@@ -21,7 +21,7 @@
 #include "os/loop.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "records/holder.h"
+#include "records/records.h"
 
 namespace redlock::look {
 

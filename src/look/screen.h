@@ -13,7 +13,7 @@
 
 #include "cli/command_line.h"
 #include "diag/text.h"
-#include "exit_status.h"
+#include "error.h"
 
 namespace redlock::look {
 

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "diag/blocker.h"
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/driver.h"
 #include "lock/value.h"

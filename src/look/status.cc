@@ -9,9 +9,8 @@
 
 #include "config/value.h"
 #include "diag/blocker.h"
-#include "diag/duration.h"
+#include "diag/text.h"
 #include "lock/value.h"
-#include "look/json.h"
 #include "look/look.h"
 #include "look/observed.h"
 #include "look/screen.h"

@@ -2,8 +2,6 @@
 //
 // The only file that includes nlohmann/json.hpp, which takes seconds to compile.
 #include <algorithm>
-#include <concepts>
-#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,8 +9,7 @@
 #include "lock/value.h"
 #include "os/clock.h"
 #include "os/printable.h"
-#include "records/holder.h"
-#include "records/json.h"
+#include "records/records.h"
 
 namespace redlock::records {
 
@@ -136,17 +133,9 @@ std::string as_word(std::string_view word) {
 
 std::string_view reason_of(const lock::Log& log) {
   if (!log.stopped) return log.event == lock::Log::Event::lost ? "not ours when the job ended" : "";
-  switch (*log.stopped) {
-    case lock::StopReason::lost:
-      return "lost";
-    case lock::StopReason::lease_ending:
-      return "could not be renewed";
-    case lock::StopReason::max_runtime:
-      return "--max-runtime";
-    case lock::StopReason::supervisor_gone:
-      return "redlock was killed";
-  }
-  return "";
+  constexpr std::string_view kInOrder[] = {  // of lock::StopReason
+      "lost", "could not be renewed", "--max-runtime", "redlock was killed"};
+  return kInOrder[static_cast<std::size_t>(*log.stopped)];
 }
 
 }  // namespace
@@ -240,21 +229,9 @@ std::optional<Holder> revocation_in_notice(std::string_view text) {
 }
 
 std::string_view word_for(lock::Log::Event event) {
-  switch (event) {
-    case lock::Log::Event::acquired:
-      return "acquired";
-    case lock::Log::Event::released:
-      return "released";
-    case lock::Log::Event::lost:
-      return "lost";
-    case lock::Log::Event::skipped:
-      return "skipped";
-    case lock::Log::Event::superseded:
-      return "superseded";
-    case lock::Log::Event::revoked:
-      return "revoked";
-  }
-  return "";
+  constexpr std::string_view kInOrder[] = {  // of lock::Log::Event
+      "acquired", "released", "lost", "skipped", "superseded", "revoked"};
+  return kInOrder[static_cast<std::size_t>(event)];
 }
 
 LogEntry log_entry(const lock::Log& log, const Holder& who) {

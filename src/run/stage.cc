@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/resolve.h"
+#include "config/table.h"
 #include "diag/text.h"
 #include "driver/progress.h"
 #include "error.h"

@@ -17,7 +17,7 @@
 
 #include "cli/command_line.h"
 #include "driver/setup.h"
-#include "exit_status.h"
+#include "error.h"
 #include "os/process.h"
 #include "run/metrics.h"
 

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "exit_status.h"
+#include "error.h"
 #include "lock/watch.h"
 #include "os/loop.h"
 #include "os/process_tree.h"

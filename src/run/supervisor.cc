@@ -13,7 +13,6 @@
 #include <exception>
 #include <utility>
 
-#include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/driver.h"
 

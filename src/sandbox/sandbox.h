@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "exit_status.h"
+#include "error.h"
 
 namespace redlock::sandbox {
 

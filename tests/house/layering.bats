@@ -33,7 +33,7 @@ may_include() {
   allowed=$(IFS='|' && echo "$*")
   mapfile -t files < <(sources "$layer")
   ((${#files[@]})) || fail "no files in src/$layer"
-  includes "${files[@]}" | grep -E ': "' | grep -vE ": \"(($allowed)/|error\.h\"|exit_status\.h\")" |
+  includes "${files[@]}" | grep -E ': "' | grep -vE ": \"(($allowed)/|error\.h\")" |
     assert_none "src/$layer may include $* only"
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/resolve.h"
+#include "config/table.h"
 
 namespace redlock::config {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "diag/duration.h"
+#include "diag/text.h"
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "diag/text.h"
-#include "records/holder.h"
+#include "records/records.h"
 
 namespace redlock::diag {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "os/fd.h"
-#include "records/holder.h"
+#include "records/records.h"
 
 namespace redlock::diag {
 namespace {

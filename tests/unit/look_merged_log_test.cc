@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "look/history.h"
-#include "records/holder.h"
+#include "records/records.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "records/json.h"
+#include "records/records.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,6 @@
 #include <limits>
 #include <string>
 
-#include "records/holder.h"
 
 namespace redlock::records {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "records/holder.h"
+#include "records/records.h"
 
 #include <doctest/doctest.h>
 

@@ -100,7 +100,7 @@ Flight encode_leave_queue(const LockContext& context, bool has_lock);
 std::string encode_waiting(std::string_view lock_key);
 
 /// A command that writes a line into the log of the lock with this key, best effort: its one reply
-/// says nothing. The log keeps about `most` lines (1 or more); their content: records/holder.h.
+/// says nothing. The log keeps about `most` lines (1 or more); their content: records/records.h.
 /// `event`: records::word_for(). `token`: of the run; only its digest gets into the log. `data`:
 /// JSON.
 std::string encode_log(std::string_view lock_key, std::string_view event, std::string_view token,

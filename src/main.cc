@@ -14,9 +14,6 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <string>
-#include <variant>
-#include <vector>
 
 #include "cli/command_line.h"
 #include "driver/output.h"

@@ -3,12 +3,8 @@
 // Turns argv and the environment into a request. Deliberately absent: the work that it asks for.
 #pragma once
 
-#include <cstddef>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
 #include "config/table.h"
 

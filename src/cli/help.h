@@ -4,9 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "config/table.h"
 

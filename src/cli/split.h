@@ -13,9 +13,6 @@
 // Deliberately absent: the meaning of a value (config/table.h).
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "config/table.h"
 #include "error.h"
 

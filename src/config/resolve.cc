@@ -8,10 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
-#include <optional>
 #include <system_error>
-#include <utility>
 
 #include "config/value.h"
 #include "error.h"

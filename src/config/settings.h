@@ -3,11 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "redis/tls/context.h"
 #include "redis/wire/uri.h"

@@ -5,11 +5,9 @@
 // Deliberately absent: how argv is cut up, and how a file is parsed.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

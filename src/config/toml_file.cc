@@ -6,9 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "config/table.h"
 #include "config/value.h"

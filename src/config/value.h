@@ -7,9 +7,6 @@
 #include <chrono>
 #include <ctime>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "redis/wire/uri.h"
 

@@ -4,13 +4,6 @@
 // work. All text is safe to print.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "lock/effect.h"
 #include "lock/value.h"
 #include "lock/vote.h"

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "diag/blocker.h"
 #include "lock/timing.h"

@@ -4,9 +4,7 @@
 // moments to write the line; driver/progress.h has them.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #include "diag/text.h"

@@ -3,10 +3,7 @@
 
 #include <fmt/core.h>
 
-#include <cstddef>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "lock/effect.h"
 #include "lock/timing.h"

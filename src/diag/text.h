@@ -5,13 +5,9 @@
 // as none.
 #pragma once
 
-#include <chrono>
 #include <concepts>
-#include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "lock/time.h"

@@ -13,11 +13,6 @@
 #pragma once
 
 #include <exception>
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "diag/reporter.h"
 #include "error.h"

@@ -3,9 +3,6 @@
 
 #include <unistd.h>
 
-#include <string>
-#include <vector>
-
 #include "config/settings.h"
 #include "diag/text.h"
 #include "error.h"

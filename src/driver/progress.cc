@@ -3,12 +3,9 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <set>
-#include <string_view>
-#include <vector>
 
 #include "diag/progress.h"
 #include "diag/text.h"

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <string>
-#include <utility>
 
 #include "config/settings.h"
 #include "diag/text.h"

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdlib>
-#include <utility>
 
 #include "lock/value.h"
 #include "os/clock.h"

@@ -3,12 +3,6 @@
 // From the settings to everything that a command needs to ask for a lock, or about locks.
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "config/settings.h"
 #include "lock/session.h"
 #include "records/records.h"

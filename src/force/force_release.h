@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "cli/command_line.h"
 #include "config/settings.h"
 #include "driver/setup.h"

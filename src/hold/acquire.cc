@@ -3,17 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstring>
-#include <exception>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "config/value.h"
 #include "diag/reporter.h"

@@ -3,14 +3,6 @@
 // `redlock renew`, and `redlock release` by token: for a lock that another process took.
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-
 #include "config/settings.h"
 #include "diag/blocker.h"
 #include "diag/reporter.h"

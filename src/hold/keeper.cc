@@ -5,11 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
-#include <exception>
 #include <optional>
 #include <utility>
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <utility>
 #include <variant>
 
 #include "lock/effect.h"

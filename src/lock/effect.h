@@ -3,12 +3,7 @@
 // What the state machine wants done: facts only. The wording is in diag/.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "lock/vote.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/judgement.h"
 
-#include <algorithm>
 #include <map>
 
 #include "lock/timing.h"

@@ -7,12 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <variant>
-#include <vector>
 
 #include "lock/vote.h"
 

@@ -9,8 +9,6 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "lock/session.h"

@@ -3,11 +3,7 @@
 // What the servers must still carry out when an attempt or a job is over.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "lock/effect.h"

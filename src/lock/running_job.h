@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <vector>
-
 #include "lock/attempt.h"
 #include "lock/effect.h"
 #include "lock/timing.h"

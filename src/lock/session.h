@@ -14,7 +14,6 @@
 // the unit tests depend on that.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <utility>
 

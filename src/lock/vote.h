@@ -3,7 +3,6 @@
 // What the state machine asks of a server, and what a server may answer.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -4,7 +4,6 @@
 // the supervisor watches for the moment when the worker ought to have acted.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "lock/timing.h"

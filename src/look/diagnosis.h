@@ -5,12 +5,6 @@
 // (check.cc).
 #pragma once
 
-#include <chrono>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "config/settings.h"
 #include "driver/setup.h"
 #include "lock/effect.h"

@@ -2,9 +2,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <concepts>
-#include <ctime>
-
 #include "diag/text.h"
 #include "lock/value.h"
 #include "look/history.h"

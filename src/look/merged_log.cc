@@ -3,7 +3,6 @@
 // Servers log the same run at slightly different times, by clocks that differ, and some do not log
 // it at all. A server that was stopped logs a line much later, when it goes on. Hence the median,
 // and of two times the earlier.
-#include <algorithm>
 #include <map>
 #include <utility>
 

@@ -3,13 +3,7 @@
 // What the servers know about a lock: asked of all of them, merged, in words and as JSON.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <deque>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "config/settings.h"
 #include "diag/blocker.h"

@@ -7,11 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <csignal>
 #include <cstdlib>
-#include <ctime>
-#include <utility>
 
 #include "config/value.h"
 #include "driver/output.h"

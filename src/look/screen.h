@@ -6,10 +6,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli/command_line.h"
 #include "diag/text.h"

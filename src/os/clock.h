@@ -3,7 +3,6 @@
 // What the kernel knows and lock/ must be told: the time, and random numbers.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>

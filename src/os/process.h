@@ -7,16 +7,10 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <new>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "os/fd.h"
 #include "os/signals.h"

@@ -24,7 +24,6 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
-#include <string>
 
 #include "error.h"
 

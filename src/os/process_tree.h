@@ -3,10 +3,7 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "os/fd.h"

@@ -13,7 +13,6 @@
 #include <new>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "os/fd.h"
 

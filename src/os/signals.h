@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "lock/time.h"

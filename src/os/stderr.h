@@ -7,11 +7,8 @@
 #include <termios.h>
 
 #include <chrono>
-#include <cstddef>
 #include <deque>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "os/fd.h"
 

@@ -46,7 +46,6 @@
 
 #include <csignal>
 #include <optional>
-#include <utility>
 
 #include "run/supervision.h"
 

@@ -10,8 +10,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "os/fd.h"
 

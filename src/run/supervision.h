@@ -16,11 +16,7 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "error.h"
 #include "lock/watch.h"

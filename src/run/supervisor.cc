@@ -10,7 +10,6 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
-#include <exception>
 #include <utility>
 
 #include "diag/text.h"

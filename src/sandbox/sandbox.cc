@@ -24,20 +24,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cctype>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "error.h"
 #include "os/clock.h"

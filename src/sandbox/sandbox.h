@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "cli/command_line.h"

@@ -21,9 +21,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "error.h"
 #include "os/fd.h"

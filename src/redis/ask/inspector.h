@@ -5,9 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/ask/log_reader.h"
 
-#include <string_view>
-
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
 #include "redis/requests/scripts.h"

@@ -4,14 +4,10 @@
 // any change to a key, and the meaning of several servers' answers together (lock/judgement.h).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "lock/judgement.h"

@@ -6,16 +6,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "lock/time.h"
 #include "lock/vote.h"

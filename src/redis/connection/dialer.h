@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <optional>
-#include <vector>
-
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/fd.h"

@@ -4,14 +4,6 @@
 // the way to the server (dialer.h), TLS (stream.h), and any retry: the caller asks again.
 #pragma once
 
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"

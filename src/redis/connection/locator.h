@@ -3,14 +3,6 @@
 // Where one configured server is reached now. Absent on purpose: the connection itself (link.h).
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"

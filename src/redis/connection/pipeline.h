@@ -4,14 +4,9 @@
 // connection and its sockets (link.h), and the meaning of a reply (request.h).
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <deque>
 #include <map>
-#include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "lock/time.h"
 #include "lock/vote.h"

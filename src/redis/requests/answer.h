@@ -5,11 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "lock/vote.h"
 #include "redis/requests/request.h"

@@ -4,11 +4,6 @@
 // permission for it waits all the same. Absent on purpose: when to ask (lock/), replies (answer.h).
 #pragma once
 
-#include <chrono>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "lock/judgement.h"
 #include "lock/vote.h"
 #include "redis/requests/keys.h"

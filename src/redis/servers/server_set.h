@@ -6,17 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "lock/effect.h"
 #include "lock/time.h"

@@ -11,9 +11,7 @@
 #include <cerrno>
 #include <ctime>
 #include <new>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "error.h"
 #include "os/fd.h"

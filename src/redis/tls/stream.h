@@ -4,10 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <memory>
-#include <optional>
 #include <span>
-#include <string_view>
 
 #include "lock/vote.h"
 #include "os/fd.h"

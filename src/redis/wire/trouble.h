@@ -9,9 +9,6 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "lock/vote.h"
 #include "redis/wire/resp.h"

@@ -176,7 +176,7 @@ class Acquirer : private driver::Host {
   void linger() {
     servers_.log(won_, records::word_for(won_.event),
                  to_json(records::log_entry(won_, who_now())), os::boot_now());
-    driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
+    driver_.finish_requests([this] { return !servers_.awaits_replies(); },
                             driver_.now() + settings_.request_timeout());
   }
 

@@ -173,7 +173,7 @@ class TokenCommand : private driver::Host {
     const lock::Log line{
         .event = lock::Log::Event::acquired, .attempt = kTheirs, .fence = possession_.fence};
     servers_.log(line, "renewed", to_json(records::log_entry(line, *holder)), os::boot_now());
-    driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
+    driver_.finish_requests([this] { return !servers_.awaits_replies(); },
                             driver_.now() + settings_.request_timeout());
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The only file that includes nlohmann/json.hpp, which takes seconds to compile.
+#include "records/records.h"
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -9,7 +11,6 @@
 #include "lock/value.h"
 #include "os/clock.h"
 #include "os/printable.h"
-#include "records/records.h"
 
 namespace redlock::records {
 

@@ -217,6 +217,17 @@ says_what_stays() {
   is 'r[0]["outcome"], r[0]["held_s"] >= 2' "('expired', True)"
 }
 
+@test "renew --for: ends when the server has its line for the log" {
+  servers 1
+  hold --for 60 L
+  delay_proxy "$A_SOCKET" 100
+  local began=${EPOCHREALTIME/./}
+  REDLOCK_SERVERS=redis://127.0.0.1:$PROXY_PORT "$REDLOCK" renew --server-timeout 6s --for 90 L "$token"
+  # Three round trips: it looks at the lock, renews it, and writes the line.
+  local took=$(((${EPOCHREALTIME/./} - began) / 1000))
+  ((took >= 600)) || fail "ended after $took ms, before the server can have answered"
+}
+
 @test "renew --for: only of a maintenance hold" {
   servers 1
   run --separate-stderr "$REDLOCK" acquire L

@@ -291,6 +291,12 @@ bool ServerSet::owes() const {
       links_, [](const Link& link) { return !link.requests().sent_attempts().empty(); });
 }
 
+bool ServerSet::awaits_replies() const {
+  return !ready_.empty() || std::ranges::any_of(links_, [](const Link& link) {
+    return !link.requests().empty() && link.requests().overdue() == 0;
+  });
+}
+
 void ServerSet::drop_connections() {
   for (Link& link : links_) link.close();
   links_.clear();

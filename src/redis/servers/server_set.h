@@ -207,6 +207,10 @@ class ServerSet {
   /// A server may hold something of an attempt of ours.
   [[nodiscard]] bool owes() const;
 
+  /// A server has not answered all requests yet, lines for the log among them, and is in time. A
+  /// server that cannot send a reply because the process has ended does not read the rest.
+  [[nodiscard]] bool awaits_replies() const;
+
   /// Closes every connection without sending anything: they belong to a forked child now.
   void drop_connections();
 

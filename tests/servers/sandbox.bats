@@ -292,7 +292,7 @@ while True:
     for node in "${nodes[@]}"; do
       port=${node#*:}
       redis-cli -p "$port" cluster info | tr -d "\r" | grep -E "state|known|slots_ok" | tr "\n" " "
-      redis-cli -p "$port" info replication | tr -d "\r" | grep -E "^role|^master_link|connected_slaves" | tr "\n" " "
+      redis-cli -p "$port" info replication | tr -d "\r" | grep -E "^role|^master_link_status|connected_slaves" | tr "\n" " "
       redis-cli -p "$port" cluster slots | grep -cx -- "${node%:*}" | tr "\n" " "
       env -u REDISCLI_AUTH redis-cli -p "$port" ping | grep -o NOAUTH
     done

@@ -188,6 +188,7 @@ SCENARIO
   wait_until_listening A B C
   worker=$(child_of "$HOLDER")
   job=$(child_of "$worker")
+  wait_until "$BOUND" asleep "$worker" # else it may be stopped after it has looked for the end of its job
   kill -STOP "$HOLDER" "$worker"
   touch "$LOG.finish"
   wait_gone "$job"

@@ -708,14 +708,12 @@ if pid == 0:
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
     os.execv(sys.argv[2], sys.argv[2:])
 data = b""
-while True:
+ends = 0
+while ends < 2:  # what is written just before the end may come after the first EIO
     try:
-        piece = os.read(fd, 4096)
+        data += os.read(fd, 4096)
     except OSError:
-        break
-    if not piece:
-        break
-    data += piece
+        ends += 1
 os.waitpid(pid, 0)
 print(data.decode().replace("\r", ""), end="")
 PY

@@ -274,9 +274,9 @@ void Client::leave_queue(lock::ServerIndex server) {
 void Client::ask(const lock::Ask& ask, lock::Instant local) {
   tokens_.asks(ask);
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew",      "repair",  "commit",
-                                           "mark",    "unmark",     "release", "leave",
-                                           "inquire", "leave queue"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",   "repair", "commit",  "mark",       "unmark",
+                                           "revoke",  "release", "leave",  "inquire", "leave queue"};
+    static_assert(std::size(kWords) == static_cast<std::size_t>(lock::Op::leave_queue) + 1);
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
     if (ask.attempt != lock::kNoAttempt) what += token_text(tokens_.own(ask.attempt));
@@ -290,9 +290,9 @@ void Client::ask(const lock::Ask& ask, lock::Instant local) {
 void Client::end_session() {
   if (keeping_ && !session_->finished()) return end_keeping();
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"job ended",   "not started", "done",
-                                           "conflict",    "unavailable", "misconfigured",
-                                           "interrupted", "lost",        "max runtime"};
+    constexpr std::string_view kWords[] = {"job ended",   "not started", "done",          "superseded",
+                                           "conflict",    "unavailable", "misconfigured", "interrupted",
+                                           "lost",        "max runtime"};
     say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
   }
   if (keeping_) job_.leader = job_.tree = false;
@@ -356,7 +356,8 @@ void Client::say(std::string_view what) {
 void Client::say_reply(const lock::Reply& reply) {
   constexpr std::string_view kWords[] = {"granted",       "refused",  "renewed", "committed",
                                          "not committed", "released", "missing", "not mine",
-                                         "no answer",     "done",     "marked"};
+                                         "no answer",     "done",     "superseded", "marked", "revoked"};
+  static_assert(std::size(kWords) == std::variant_size_v<lock::Answer>);
   std::string what = "  hears " + server_name(reply.ask.server) + " on ";
   what += token_text(tokens_.own(reply.ask.attempt)) + ": ";
   what += kWords[reply.answer.index()];

@@ -138,7 +138,7 @@ void Client::turn() {
   if (now() != last_turn_) turns_at_once_ = 0;
   last_turn_ = now();
   if (++turns_at_once_ > 2000) {
-    checks().fail("stuck", client_name(index_) + " turns without end", now());
+    checks().fail("stuck", client_name(index_) + " turns without end");
     return;
   }
   run_turn(clock_.now(now()));
@@ -153,7 +153,7 @@ void Client::run_turn(lock::Instant local) {
   }
   if (session_ && job_.exited) {
     job_.exited = false;
-    if (queues_) checks().fail("queue", client_name(index_) + " still waits", now());
+    if (queues_) checks().fail("queue", client_name(index_) + " still waits");
     if (keeping_) return lose_ward(local);
     checks().job_exited(index_, job_.status == 0 && !session_->watching_tree());
     step(lock::JobExited{job_.status}, local);
@@ -172,7 +172,7 @@ void Client::finish_turn(lock::Instant local) {
     Link::Arrival& arrival = arrivals_[next_arrival_++];
     const lock::Reply reply{arrival.ask, arrival.sent, std::move(arrival.answer)};
     if (scene_->story->on()) say_reply(reply);
-    checks().answered(index_, reply, now());
+    checks().answered(index_, reply);
     step(reply, local);
   }
   if (stalled_) return;
@@ -222,8 +222,7 @@ void Client::check_loss() {
   const Token token = checks().lock_token(index_);
   if (scene_->schedule->twins || checks().was_revoked(token)) return;
   if (scene_->is_held(index_, token)) {
-    checks().fail("needless", client_name(index_) + " takes a lock for lost that a quorum has",
-                  now());
+    checks().fail("needless", client_name(index_) + " takes a lock for lost that a quorum has");
   }
 }
 
@@ -231,7 +230,7 @@ void Client::check_loss() {
 void Client::queue(lock::Ticket ticket) {
   queues_ = true;
   if (scene_->schedule->client[index_].tries_once) {
-    checks().fail("queue", client_name(index_) + " waits though it asks once", now());
+    checks().fail("queue", client_name(index_) + " waits though it asks once");
   }
   for (std::size_t i = 0; ticket != 0 && i < scene_->schedule->servers; ++i) {
     links_[i].join_queue(ticket, clock_.now(now()));
@@ -267,7 +266,7 @@ bool Client::publish(std::uint8_t server, std::uint32_t session, lock::Duration 
 
 /// Once on each server.
 void Client::leave_queue(lock::ServerIndex server) {
-  if (!queues_) checks().fail("queue", client_name(index_) + " was in none", now());
+  if (!queues_) checks().fail("queue", client_name(index_) + " was in none");
   if (server + 1 == scene_->schedule->servers) queues_ = false;
 }
 
@@ -283,7 +282,7 @@ void Client::ask(const lock::Ask& ask, lock::Instant local) {
     if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
     say(what);
   }
-  checks().asked(index_, ask, local, now());
+  checks().asked(index_, ask, local);
   links_[ask.server].ask(ask, local);
 }
 
@@ -296,12 +295,12 @@ void Client::end_session() {
     say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
   }
   if (keeping_) job_.leader = job_.tree = false;
-  if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone", now());
+  if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone");
   listens_.fill(0);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
-  if (queues_) checks().fail("queue", client_name(index_) + " never leaves it", now());
+  if (queues_) checks().fail("queue", client_name(index_) + " never leaves it");
   const lock::Outcome::Kind end = session_->outcome().kind;
-  checks().session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_, now());
+  checks().session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_);
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
   if (end == lock::Outcome::Kind::conflict || end == lock::Outcome::Kind::unavailable) {
     check_patience();

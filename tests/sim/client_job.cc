@@ -48,7 +48,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
   if (next == nullptr) first_stage().served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
   checks().job_started(index_, order.attempt, order.fence, tokens_.own(order.attempt),
-                       tokens_.lock(order.attempt), now());
+                       tokens_.lock(order.attempt));
   start_inside({tokens_.lock(order.attempt), order.fence});
   if (has_stages()) {
     check_stages();
@@ -96,7 +96,7 @@ void Client::job_over() {
   job_.tree = false;
   check_tree();
   if (scene_->story->on()) say("has no job any more");
-  checks().job_gone(index_, now());
+  checks().job_gone(index_);
 }
 
 void Client::end_job_at(Time when) {
@@ -149,7 +149,7 @@ void Client::resume() {
                    clock_.shown(Time::zero()) - (now() - paused_at_));
   }
   paused_ = frozen_ = false;
-  checks().resumed(index_, now());
+  checks().resumed(index_);
   const std::optional<lock::Instant> stale = std::exchange(stale_, std::nullopt);
   if (const auto order = std::exchange(stalled_, std::nullopt)) {
     spawn_now(*order, *stale);
@@ -170,7 +170,7 @@ void Client::kill() {
   job_over();
   if (paused_) {
     paused_ = frozen_ = false;
-    checks().resumed(index_, now());
+    checks().resumed(index_);
   }
   stale_.reset();
   stalled_.reset();
@@ -249,7 +249,7 @@ void Client::lose_ward(lock::Instant local) {
 void Client::warn_ward() {
   if (!keeping_ || !keeping_->warns() || std::exchange(warned_, true)) return;
   if (scene_->story->on()) say("tells its ward that the lock is not kept any more");
-  checks().ward_warned(index_, kept_, now());
+  checks().ward_warned(index_, kept_);
 }
 
 /// A keeper that has warned its ward leaves the lock to expire. Any other keeper has released it.

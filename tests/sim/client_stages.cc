@@ -68,8 +68,7 @@ void Client::check_stages() {
     const ClientHost& earlier = scene_->schedule->client[i];
     if (scene_->checks[earlier.lock].has_job(i)) continue;
     checks().fail("partial",
-                  client_name(index_) + "'s job starts without lock " + lock_name(earlier.lock),
-                  now());
+                  client_name(index_) + "'s job starts without lock " + lock_name(earlier.lock));
   }
 }
 
@@ -82,7 +81,7 @@ void Client::check_patience() {
   if (schedule.clients_stop || (job_.leader && schedule.troubled)) return;
   const lock::Instant limit = std::max(first.limit_, began_ + milliseconds(1));
   if (clock_.now(now()) <= limit + schedule.server_timeout + milliseconds(5)) return;
-  checks().fail("overslept", client_name(index_) + " waits for longer than its run may", now());
+  checks().fail("overslept", client_name(index_) + " waits for longer than its run may");
 }
 
 /// A redlock passes TERM on to its job; a redlock that waits for its lock gives up.
@@ -141,8 +140,7 @@ void Client::check_tree() {
   if (next == nullptr || (!next->session_ && !next->starting_ && !next->job_.tree)) return;
   checks().fail("orphan",
                 client_name(index_) + "'s job is over, but " + client_name(next->index_) +
-                    " or its job lives",
-                now());
+                    " or its job lives");
 }
 
 }  // namespace redlock::sim

@@ -42,7 +42,7 @@ class Timeline {
     now_ = std::max(now_, end);
   }
 
-  [[nodiscard]] Time now() const { return now_; }
+  [[nodiscard]] const Time& now() const { return now_; }
 
  private:
   struct Happening {

@@ -29,7 +29,7 @@ void World::set_up() {
   timeline_.reset();
   network_.reset(*schedule_);
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
-    checks_[lock].reset(*schedule_, scene_.mutation);
+    checks_[lock].reset(*schedule_, scene_.mutation, timeline_.now());
   }
   scene_.schedule = schedule_;
   scene_.timeline = &timeline_;
@@ -99,14 +99,13 @@ Result World::run(const Schedule& schedule, bool trace) {
     const Timeline::What event = timeline_.next();
     ++result.events;
     if (timeline_.now() > bound && !all_done()) {
-      checks_[0].fail("starved", "somebody still waits long after everything was well again",
-                      timeline_.now());
+      checks_[0].fail("starved", "somebody still waits long after everything was well again");
       break;
     }
     event();
   }
   if (!violation() && !all_done())
-    checks_[0].fail("stuck", "somebody waits for nothing", timeline_.now());
+    checks_[0].fail("stuck", "somebody waits for nothing");
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) result.jobs += checks_[lock].jobs();
   check_end();
   result.violation = violation();
@@ -124,15 +123,15 @@ void World::check_end() {
       const Time late = end + schedule_->timing.ttl * 2 + schedule_->longest_hold() + seconds(10);
       for (const Keyspace::Key& key : keys(lock, i).keyspace().keys()) {
         if (key.type == Keyspace::Type::none || key.expires_ms != 0) continue;
-        checks_[lock].fail("left", server_name(i) + " has " + key.name + ", which never expires", end);
+        checks_[lock].fail("left", server_name(i) + " has " + key.name + ", which never expires");
       }
       const Token owner = keys(lock, i).owner(late);
       if (owner == kNoToken) continue;
-      checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + " for ever", end);
+      checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + " for ever");
     }
   }
   if (schedule_->cron && commands == 0) {
-    checks_[0].fail("nobody", "several tried once at the same instant, and none ran", end);
+    checks_[0].fail("nobody", "several tried once at the same instant, and none ran");
   }
 }
 
@@ -200,15 +199,14 @@ void World::serve(ConnectionId id) {
       server.owner(timeline_.now()) != before) {
     checks_[lock].fail("touched",
                        server_name(address) + " changes " + token_text(before) +
-                           "'s lock for a release of " + token_text(request.token),
-                       timeline_.now());
+                           "'s lock for a release of " + token_text(request.token));
   }
   if (remembers(answer)) checks_[lock].remembers(real(address), request.token);
   check_kept(real(address), request, answer);
   // The last reader that leaves takes the lock with it.
   if (releases && is_released(answer) && is_shared(server.owner(timeline_.now())) &&
       server.readers(timeline_.now()).empty()) {
-    checks_[lock].fail("left", server_name(address) + " is shared by nobody", timeline_.now());
+    checks_[lock].fail("left", server_name(address) + " is shared by nobody");
   }
   if (story_.on()) {
     const Token owner = server.owner(timeline_.now());
@@ -257,16 +255,14 @@ void World::check_hung_up(ConnectionId id) {
   std::vector<Token> owners = {owner};
   if (is_shared(owner)) owners = server.readers(timeline_.now());
   for (const Token each : owners) {
-    checks_[lock].hung_up(connection.client, connection.session, connection.server, each,
-                          timeline_.now());
+    checks_[lock].hung_up(connection.client, connection.session, connection.server, each);
   }
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
                                  schedule_->client[connection.client].mode);
   if (server.place(waiter, timeline_.now()) != 0) {
     checks_[lock].fail("queue",
                        client_name(connection.client) + " has ended, and is in the queue on " +
-                           server_name(connection.server),
-                       timeline_.now());
+                           server_name(connection.server));
   }
 }
 

@@ -92,7 +92,7 @@ void World::remove(std::size_t which, std::uint8_t index) {
   for (const Token each : takeover.readers) {
     checks_[takeover.lock].deleted(each);
     if (before || !is_quorum(takeover.deleted)) continue;
-    checks_[takeover.lock].seized(each, timeline_.now());
+    checks_[takeover.lock].seized(each);
   }
   if (story_.on()) {
     story_.say(timeline_.now(), server_name(index),
@@ -143,7 +143,7 @@ void World::carry_out_release(Token token, std::uint8_t index) {
                "carries out its owner's release of " + token_text(token) +
                    (released ? "" : ", and finds none"));
   }
-  checks_of(token).handed_back(index, server.memory(), token, denied, timeline_.now());
+  checks_of(token).handed_back(index, server.memory(), token, denied);
   if (random_.percent(30)) return;  // nobody listens
   timeline_.after(random_.between(schedule_->delay_low, schedule_->delay_high),
                   [this, token] { clients_[client_of(token)].hear_released(session_of(token)); });
@@ -154,11 +154,11 @@ void World::check_kept(std::size_t server, const Request& request, const lock::A
   if (client_of(request.token) >= schedule_->clients) return;
   Checks& checks = checks_of(request.token);
   if (request.op == lock::Op::repair && std::holds_alternative<lock::Granted>(answer)) {
-    checks.put_back(server, keys_of(request.token, server).memory(), request.token, timeline_.now());
+    checks.put_back(server, keys_of(request.token, server).memory(), request.token);
   }
   const bool deleted = lock::is_release(request.op) && is_released(answer);
   if (deleted && clients_[client_of(request.token)].keeps(request.token)) {
-    checks.kept_deleted(request.token, timeline_.now());
+    checks.kept_deleted(request.token);
   }
 }
 

@@ -14,12 +14,6 @@ namespace redlock::sim {
 using std::chrono::milliseconds;
 using Type = Keyspace::Type;
 
-namespace {
-
-constexpr std::int64_t kFenceLifeMs = 365LL * 86'400'000;
-
-}  // namespace
-
 void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
                    const std::string& lock_key, const LockSettings& settings,
                    Interpreter& interpreter) {
@@ -60,10 +54,10 @@ void Server::set_wake(Wake wake) {
 }
 
 void Server::set_fence(std::uint64_t value, bool present) {
-  keyspace_.put(context_.fence_key, Type::hash, "", keyspace_.identity.started_ms + kFenceLifeMs);
-  keyspace_.put_field(context_.fence_key, "value", std::to_string(value));
-  keyspace_.put_field(context_.fence_key, "run_id",
-                      present ? std::string_view(keyspace_.identity.run_id) : "earlier");
+  const std::int64_t ends = keyspace_.identity.started_ms + 365LL * 86'400'000;
+  Keyspace::Key& key = keyspace_.put(context_.fence_key, Type::hash, "", ends);
+  key.fields["value"] = std::to_string(value);
+  key.fields["run_id"] = present ? keyspace_.identity.run_id : "earlier";
 }
 
 lock::Answer Server::execute(const Request& request, Time now) {

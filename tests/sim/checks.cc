@@ -9,15 +9,14 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 lock::Duration kill_margin(lock::Duration ttl) {
-  return std::clamp<lock::Duration>(ttl / 50, milliseconds(50), seconds(1));
+  return std::clamp<lock::Duration>(ttl / 50, 50ms, 1s);
 }
 
 Clock client_clock(const Schedule& schedule, std::size_t client) {
-  return {schedule.client[client].rate, seconds(1000 * (schedule.first_stage(client) + 1))};
+  return {schedule.client[client].rate, 1000s * static_cast<int>(schedule.first_stage(client) + 1)};
 }
 
 namespace {
@@ -37,7 +36,7 @@ void Checks::reset(const Schedule& schedule, Mutation mutation, const Time& now)
   mutation_ = mutation;
   now_ = &now;
   const lock::Duration ttl = schedule.timing.ttl;
-  lease_length_ = ttl - ttl / 100 - milliseconds(2);
+  lease_length_ = ttl - ttl / 100 - 2ms;
   margin_ = kill_margin(ttl);
   for (std::size_t i = 0; i < schedule.clients; ++i) clocks_[i] = client_clock(schedule, i);
 }
@@ -228,7 +227,7 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   // Two addresses of one server. It is not known for one if it restarts between its two votes, and no
   // grace after a restart makes up for that.
   const std::size_t twins =
-      !schedule_->twins ? 0U : schedule_->restart_grace == Time::zero() ? 2U : 1U;
+      !schedule_->twins ? 0U : schedule_->restart_grace == 0s ? 2U : 1U;
   const std::size_t real = schedule_->servers - twins;
   if (lease.attempt != order(attempt) ||
       static_cast<std::size_t>(votes) < std::min(real, schedule_->servers / 2 + 1)) {
@@ -243,7 +242,7 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   lease.lost_limit = lease.beside_limit = lock::kNever;
   // A server counts the life of the key from when it was asked for, by its own clock.
   const Time hold = schedule_->client[client].min_hold;
-  const Time until = lease.began + hold - hold / 100 - milliseconds(2);
+  const Time until = lease.began + hold - hold / 100 - 2ms;
   // Who has the lock deleted under it does not see what the next one does.
   if (schedule_->marks_are_kept && !schedule_->seized) check_once(client);
   holds_[client] = {

@@ -11,7 +11,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 void Checks::check_holds(std::size_t client) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {

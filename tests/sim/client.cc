@@ -7,9 +7,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 void Client::reset(Scene& scene, std::size_t index) {
   scene_ = &scene;
@@ -42,17 +40,17 @@ void Client::plan(lock::Plan& plan) {
   plan.server_timeout = schedule.server_timeout;
   plan.slots = schedule.client[index_].mode.slots;
   plan.seed = random().next();
-  plan.patience.server_wait = random().one_of(seconds(10), seconds(10), seconds(2));
+  plan.patience.server_wait = random().one_of(10s, 10s, 2s);
   const std::uint32_t kind = random().below(100);
   if (schedule.client[index_].tries_once) {
     plan.patience.wait = lock::Duration::zero();
   } else if (!scene_->calm && kind < 20) {
-    plan.patience.wait = random().between(milliseconds(20), schedule.timing.ttl * 2);
+    plan.patience.wait = random().between(20ms, schedule.timing.ttl * 2);
   } else if (!scene_->calm && kind < 35) {
     plan.patience.wait = lock::Duration::zero();
   }
   if (random().percent(5) && !schedule.client[index_].keeps) {
-    plan.max_runtime = random().between(milliseconds(1), schedule.timing.ttl * 2);
+    plan.max_runtime = random().between(1ms, schedule.timing.ttl * 2);
   }
   if (has_stages()) plan_stage(plan);
 }
@@ -63,7 +61,7 @@ void Client::start_at(Time when) {
 
 void Client::start() {
   if (!starting_) return;  // killed before that
-  if (host_is_frozen()) return start_at(now() + milliseconds(10));
+  if (host_is_frozen()) return start_at(now() + 10ms);
   starting_ = false;
   if (session_) return;
   const lock::Instant local = clock_.now(now());
@@ -237,9 +235,9 @@ void Client::queue(lock::Ticket ticket) {
   }
   subscribe();
   if (!random().percent(40)) return;
-  const Time after = random().one_of({random().between(microseconds(0), milliseconds(2)),
-                                      random().between(microseconds(0), milliseconds(100))});
-  const milliseconds in(random().one_of(0U, 0U, 0U, 500U, random().below(5000)));
+  const Time after = random().one_of({random().between(0us, 2ms),
+                                      random().between(0us, 100ms)});
+  const Time in = random().one_of(0U, 0U, 0U, 500U, random().below(5000)) * 1ms;
   scene_->timeline->after(after, [this, session = run(), in] { woken(session, in); });
 }
 
@@ -259,8 +257,7 @@ void Client::subscribe() {
 bool Client::publish(std::uint8_t server, std::uint32_t session, lock::Duration in) {
   if (listens_[server] != session) return false;
   if (random().percent(20)) return true;  // and lost
-  const milliseconds told = std::chrono::duration_cast<milliseconds>(in);
-  scene_->timeline->after(delay(), [=, this] { woken(session, told); });
+  scene_->timeline->after(delay(), [=, this] { woken(session, in / 1ms * 1ms); });
   return true;
 }
 
@@ -317,8 +314,8 @@ void Client::end_session() {
 void Client::start_later() {
   if (is_inside()) return;
   const Time pause =
-      random().one_of<Time>({random().between(microseconds(100), milliseconds(5)),
-                             random().between(milliseconds(1), scene_->schedule->timing.ttl / 2)});
+      random().one_of<Time>({random().between(100us, 5ms),
+                             random().between(1ms, scene_->schedule->timing.ttl / 2)});
   starting_ = true;
   start_at(now() + pause);
 }
@@ -326,7 +323,7 @@ void Client::start_later() {
 void Client::calm_down() {
   if (paused_) resume();
   if (job_.leader && next_stage() == nullptr) {
-    end_job_at(now() + random().between(milliseconds(1), milliseconds(30)));
+    end_job_at(now() + random().between(1ms, 30ms));
   }
 }
 

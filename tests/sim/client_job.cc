@@ -10,15 +10,14 @@
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 void Client::spawn(const lock::Spawn& order, lock::Instant local) {
   if (!scene_->calm && random().percent(scene_->schedule->stall_percent)) {
     // Stopped between the decision and the fork.
     stalled_ = order;
     stale_ = local;
-    const Time length = random().between(milliseconds(1), scene_->schedule->timing.ttl);
+    const Time length = random().between(1ms, scene_->schedule->timing.ttl);
     pause(false);
     scene_->timeline->after(length, [this] { resume(); });
     return;
@@ -58,9 +57,9 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
     start_next(*next);
     return step(lock::JobStarted{}, local);
   }
-  Time runtime = random().between(milliseconds(1), milliseconds(30));
+  Time runtime = random().between(1ms, 30ms);
   if (!scene_->calm) {
-    const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
+    const Time longer = random().between(1ms, schedule.timing.ttl);
     runtime =
         random().one_of(runtime, longer, schedule.short_jobs ? runtime : schedule.calm_from * 2);
   }
@@ -78,14 +77,14 @@ void Client::kill_job(int number) {
   const lock::Duration grace = scene_->schedule->timing.grace;
   if (number == SIGKILL && !job_.killed) {
     job_.killed = true;
-    const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - milliseconds(2);
+    const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - 2ms;
     const Time takes = clock_.stretch(random().one_of<lock::Duration>(
-        {microseconds(100), random().between(microseconds(100), most), most, most}));
+        {100us, random().between(100us, most), most, most}));
     end_tree_at(now() + takes);
   } else if (number == SIGTERM && next_stage() != nullptr) {
     next_stage()->signal();
   } else if (number == SIGTERM && random().percent(50)) {
-    const Time takes = random().between(microseconds(100), grace + milliseconds(10));
+    const Time takes = random().between(100us, grace + 10ms);
     end_job_at(now() + takes);
   }
   if (scene_->story->on()) say(number == SIGKILL ? "sends its job KILL" : "sends its job TERM");
@@ -106,7 +105,7 @@ void Client::end_job_at(Time when) {
 }
 
 void Client::job_ends() {
-  if (frozen_) return end_job_at(now() + milliseconds(10));
+  if (frozen_) return end_job_at(now() + 10ms);
   job_.leader = false;
   job_.exited = true;
   // Descendants of a job that ends by itself are not the lock's business.
@@ -121,7 +120,7 @@ void Client::end_tree_at(Time when) {
 }
 
 void Client::tree_ends() {
-  if (frozen_) return end_tree_at(now() + milliseconds(1));
+  if (frozen_) return end_tree_at(now() + 1ms);
   job_.exited = job_.exited || job_.leader;
   job_.leader = false;
   kill_inside();
@@ -146,7 +145,7 @@ void Client::resume() {
   if (scene_->story->on()) say("goes on");
   if (frozen_ && scene_->mutation == Mutation::clock_stands_still) {
     clock_ = Clock(scene_->schedule->client[index_].rate,
-                   clock_.shown(Time::zero()) - (now() - paused_at_));
+                   clock_.shown(0s) - (now() - paused_at_));
   }
   paused_ = frozen_ = false;
   checks().resumed(index_);
@@ -199,7 +198,7 @@ void Client::start_inside(const Inherited& lock) const {
     if (inner.session_ || inner.starting_) return;  // it has outlived an earlier job
     inner.inherited_ = lock;
     inner.starting_ = true;
-    inner.start_at(now() + random().between(microseconds(100), milliseconds(40)));
+    inner.start_at(now() + random().between(100us, 40ms));
   });
 }
 

@@ -10,8 +10,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 Client* Client::next_stage() const {
   const auto next = scene_->schedule->next_stage(index_);
@@ -34,7 +33,7 @@ void Client::plan_stage(lock::Plan& plan) {
   began_ = local;
   if (&first == this) {
     if (!scene_->calm && plan.patience.wait != lock::Duration::zero() && random().percent(40)) {
-      plan.patience.wait = random().between(milliseconds(20), scene_->schedule->timing.ttl * 2);
+      plan.patience.wait = random().between(20ms, scene_->schedule->timing.ttl * 2);
     }
     wait_ = plan.patience.wait;
     limit_ = lock::limit_of_waits(wait_, local);
@@ -58,7 +57,7 @@ void Client::start_next(Client& next) {
     starts = next.next_stage();
   }
   starts->starting_ = true;
-  starts->start_at(now() + random().between(microseconds(100), milliseconds(40)));
+  starts->start_at(now() + random().between(100us, 40ms));
 }
 
 /// The command of a run begins only while the run has all its locks.
@@ -79,8 +78,8 @@ void Client::check_patience() {
   const Client& first = first_stage();
   if (!has_stages() || first.limit_ == lock::kNever) return;
   if (schedule.clients_stop || (job_.leader && schedule.troubled)) return;
-  const lock::Instant limit = std::max(first.limit_, began_ + milliseconds(1));
-  if (clock_.now(now()) <= limit + schedule.server_timeout + milliseconds(5)) return;
+  const lock::Instant limit = std::max(first.limit_, began_ + 1ms);
+  if (clock_.now(now()) <= limit + schedule.server_timeout + 5ms) return;
   checks().fail("overslept", client_name(index_) + " waits for longer than its run may");
 }
 
@@ -90,7 +89,7 @@ void Client::pass_on_term() {
   if (Client* const next = next_stage()) return next->signal();
   if (!random().percent(50)) return;
   const lock::Duration grace = scene_->schedule->timing.grace;
-  end_job_at(now() + random().between(microseconds(100), grace + milliseconds(10)));
+  end_job_at(now() + random().between(100us, grace + 10ms));
 }
 
 /// The redlock of this stage has ended: the job of the stage before.

@@ -6,9 +6,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 void Network::reset(const Schedule& schedule) {
   schedule_ = &schedule;
@@ -21,15 +19,15 @@ void Network::reset(const Schedule& schedule) {
   calm_ = false;
   std::memset(down_, 0, sizeof down_);
   std::memset(stopped_, 0, sizeof stopped_);
-  for (auto& held : to_server_) std::fill(std::begin(held), std::end(held), Time::zero());
-  for (auto& held : to_client_) std::fill(std::begin(held), std::end(held), Time::zero());
+  for (auto& held : to_server_) std::fill(std::begin(held), std::end(held), 0s);
+  for (auto& held : to_client_) std::fill(std::begin(held), std::end(held), 0s);
 }
 
 Time Network::delay() {
-  if (calm_) return random_.between(schedule_->delay_low, milliseconds(1));
+  if (calm_) return random_.between(schedule_->delay_low, 1ms);
   Time delay = random_.between(schedule_->delay_low, schedule_->delay_high);
   if (schedule_->late_percent > 0 && random_.percent(schedule_->late_percent)) {
-    delay += random_.between(Time::zero(), schedule_->late);
+    delay += random_.between(0s, schedule_->late);
   }
   return delay;
 }
@@ -79,7 +77,7 @@ ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32
   connection.arrived = connection.coming = 0;
   connection.requests.clear();
   connection.answers.clear();
-  connection.last_request = connection.last_response = Time::zero();
+  connection.last_request = connection.last_response = 0s;
   const Time held = std::max(to_server_[client][server], to_client_[client][server]);
   Time at = std::max(timeline_.now(), held) + delay() + delay();
   if (client == schedule_->slow_client && !calm_) {
@@ -106,7 +104,7 @@ void Network::send(ConnectionId id, Request request) {
   const Time back = std::max(held, to_client_[connection.client][connection.server]);
   // TCP_USER_TIMEOUT, as redis/servers/server_set.cc sets it: if data stays unacknowledged for
   // longer, the connection ends.
-  const Time limit = std::max<Time>(seconds(1), schedule_->timing.ttl / 6);
+  const Time limit = std::max<Time>(1s, schedule_->timing.ttl / 6);
   if (back > now + limit) {
     connection.breaking = true;
     schedule<ConnectionEvent::broken>(id, now + limit);
@@ -160,7 +158,7 @@ void Network::acknowledge(ConnectionId id) {
   Connection& connection = connections_[id];
   if (!connection.waiting) return;
   if (stopped_[connection.server]) {
-    return schedule<ConnectionEvent::acknowledged>(id, timeline_.now() + milliseconds(5));
+    return schedule<ConnectionEvent::acknowledged>(id, timeline_.now() + 5ms);
   }
   connection.waiting = false;
   respond(id, std::move(connections_[id].answer));
@@ -214,8 +212,8 @@ void Network::hold(std::uint8_t client, std::uint8_t server, bool to_server, Tim
 
 void Network::heal() {
   calm_ = true;
-  for (auto& held : to_server_) std::fill(std::begin(held), std::end(held), Time::zero());
-  for (auto& held : to_client_) std::fill(std::begin(held), std::end(held), Time::zero());
+  for (auto& held : to_server_) std::fill(std::begin(held), std::end(held), 0s);
+  for (auto& held : to_client_) std::fill(std::begin(held), std::end(held), 0s);
 }
 
 void Network::server_down(std::uint8_t server) {
@@ -242,7 +240,7 @@ void Network::server_continued(std::uint8_t server) {
     // Each connection in its order, one connection before or after the other.
     Time at = timeline_.now();
     for (std::uint32_t i = 0; i < connection.arrived; ++i) {
-      at += random_.between(microseconds(1), microseconds(50));
+      at += random_.between(1us, 50us);
       schedule<ConnectionEvent::run_request>(id, at);
     }
     connections_[id].last_request = std::max(connection.last_request, at);

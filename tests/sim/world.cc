@@ -5,8 +5,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -38,8 +37,8 @@ void World::set_up() {
   scene_.checks = checks_.data();
   scene_.story = &story_;
   scene_.calm = false;
-  scene_.settings = {schedule_->restart_grace / seconds(1),
-                     schedule_->timing.ttl / milliseconds(1)};
+  scene_.settings = {schedule_->restart_grace / 1s,
+                     schedule_->timing.ttl / 1ms};
   scene_.clients = clients_.data();
   scene_.is_held = [this](std::size_t client, Token token) {
     const std::uint8_t lock = schedule_->client[client].lock;
@@ -67,16 +66,16 @@ void World::set_up() {
 void World::set_up_server(std::size_t index, std::uint8_t lock) {
   Server& server = keys(lock, index);
   const ServerHost& host = schedule_->server[index];
-  const Clock clock(host.rate, milliseconds(kStartMs) + host.wall_offset);
-  const std::int64_t started = (clock.shown(Time::zero()) - host.up_for).count() / 1'000'000;
+  const Clock clock(host.rate, std::chrono::milliseconds(kStartMs) + host.wall_offset);
+  const std::int64_t started = (clock.shown(0s) - host.up_for).count() / 1'000'000;
   server.reset(static_cast<std::uint32_t>(index), clock, started, lock_key(lock), scene_.settings,
                interpreter_);
   server.set_wake([this, index](Waiter waiter, lock::Duration in) {
     return clients_[client_of(waiter)].publish(static_cast<std::uint8_t>(index), session_of(waiter), in);
   });
   if (host.fence != 0) server.set_fence(host.fence, host.fence_of_this_life);
-  server.set_replica({host.rate, milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
-  if (schedule_->replicated) server.replicate(Time::zero(), Time::zero());
+  server.set_replica({host.rate, std::chrono::milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
+  if (schedule_->replicated) server.replicate(0s, 0s);
   server.take_snapshot();
 }
 
@@ -93,7 +92,7 @@ Result World::run(const Schedule& schedule, bool trace) {
   story_.reset(trace);
   set_up();
   const Time bound = schedule.calm_from + schedule.restart_grace * 2 + schedule.timing.ttl * 4 +
-                     seconds(90) + schedule.longest_hold() * static_cast<int>(2 * schedule.clients);
+                     90s + schedule.longest_hold() * static_cast<int>(2 * schedule.clients);
   Result result;
   while (!timeline_.empty() && !violation()) {
     const Timeline::What event = timeline_.next();
@@ -120,7 +119,7 @@ void World::check_end() {
     commands += checks_[lock].commands();
     if (violation()) return;
     for (std::size_t i = 0; i < schedule_->servers; ++i) {
-      const Time late = end + schedule_->timing.ttl * 2 + schedule_->longest_hold() + seconds(10);
+      const Time late = end + schedule_->timing.ttl * 2 + schedule_->longest_hold() + 10s;
       for (const Keyspace::Key& key : keys(lock, i).keyspace().keys()) {
         if (key.type == Keyspace::Type::none || key.expires_ms != 0) continue;
         checks_[lock].fail("left", server_name(i) + " has " + key.name + ", which never expires");
@@ -189,11 +188,11 @@ void World::serve(ConnectionId id) {
   Server& server = keys(lock, real(address));
   const bool releases = lock::is_release(request.op);
   const Token before = releases ? server.owner(timeline_.now()) : kNoToken;
-  const bool lasts = releases && server.lasts(before, timeline_.now() + milliseconds(1));
+  const bool lasts = releases && server.lasts(before, timeline_.now() + 1ms);
   lock::Answer answer = server.execute(request, timeline_.now());
   auto* const granted = std::get_if<lock::Granted>(&answer);
   if (granted != nullptr && scene_.mutation == Mutation::uptime_untold) {
-    granted->distrusted_for = seconds(0);
+    granted->distrusted_for = 0s;
   }
   if (lasts && plain(before) != request.token && !is_listed(before) &&
       server.owner(timeline_.now()) != before) {
@@ -228,7 +227,7 @@ void World::respond(ConnectionId id, const Request& request, lock::Answer answer
   const Time now = timeline_.now();
   Time at = now;
   if (schedule_->replicated) {
-    Time lag = random_.between(std::chrono::microseconds(100), milliseconds(1));
+    Time lag = random_.between(100us, 1ms);
     if (random_.percent(5)) lag = random_.between(lag, schedule_->server_timeout);
     const Time has = keys(lock, server).replicate(now, lag);
     const Time limit = now + schedule_->server_timeout / 2;

@@ -5,7 +5,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -44,7 +44,7 @@ void World::begin(const Fault& fault) {
       }
     }
     story_.say(now, who,
-               "FAULT " + what + " for " + std::to_string(fault.length / milliseconds(1)) + " ms");
+               "FAULT " + what + " for " + std::to_string(fault.length / 1ms) + " ms");
   }
   Client& client = clients_[fault.client];
   switch (fault.kind) {
@@ -61,8 +61,8 @@ void World::begin(const Fault& fault) {
     case Kind::foreign:
       return keys(fault.lock, real(fault.server))
           .set_foreign(
-              fault.length > milliseconds(100) ? kForeignType : make_token(kForeigner, 1, 1),
-              fault.length / milliseconds(1), now);
+              fault.length > 100ms ? kForeignType : make_token(kForeigner, 1, 1),
+              fault.length / 1ms, now);
     case Kind::stop:
     case Kind::flush:
       ++stopped_[real(fault.server)];

@@ -9,7 +9,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 using Kind = Fault::Kind;
 
 /// `redlock release --force` on whoever holds the lock on that server: it reaches one server after the
@@ -43,9 +43,9 @@ void World::force(const Fault& fault) {
   const std::size_t which = takeovers_.size();
   takeovers_.push_back(takeover);
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
-    const Time first = now + random_.between(Time::zero(), fault.length);
-    const Time then = now + fault.length + milliseconds(1);
-    const Time second = then + random_.between(Time::zero(), fault.length);
+    const Time first = now + random_.between(0s, fault.length);
+    const Time then = now + fault.length + 1ms;
+    const Time second = then + random_.between(0s, fault.length);
     if ((shown >> server & 1U) != 0) {
       timeline_.at(first, [this, which, server] { revoke(which, server); });
     }
@@ -118,8 +118,8 @@ void World::hand_back(const Fault& fault) {
   if (!clients_[client_of(token)].keeps(token)) return;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
     if (real(server) != server || random_.percent(10)) continue;
-    const Time length = random_.between(Time::zero(), fault.length);
-    if (keys(fault.lock, server).lasts(token, now + length + milliseconds(10))) {
+    const Time length = random_.between(0s, fault.length);
+    if (keys(fault.lock, server).lasts(token, now + length + 10ms)) {
       owed_.push_back({token, server, keys(fault.lock, server).memory(), now + length});
     }
     timeline_.after(length, [this, token, server] { carry_out_release(token, server); });

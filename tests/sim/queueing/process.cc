@@ -9,8 +9,7 @@
 
 namespace redlock::sim::queueing {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -40,14 +39,14 @@ void Process::start() {
   plan.replaces = plan_.replaces;
   plan.server_timeout = place_.timeout;
   plan.seed = place_.random->next();
-  plan.patience.server_wait = seconds(3600);
+  plan.patience.server_wait = 3600s;
   plan.patience.wait = plan_.wait;
-  if (plan_.tries_once) plan.patience = {lock::Duration::zero(), seconds(10)};
+  if (plan_.tries_once) plan.patience = {lock::Duration::zero(), 10s};
   session_ = std::make_unique<lock::Session>(plan, now());
   drive_ = std::make_unique<lock::Drive>(*session_, *this);
   tokens_.begin(number_ >> 10U, number_ & 0x3ffU, plan_.mode, kNoToken);
   context_ = lock_context(lock_key(0), waiter_, *place_.settings);
-  context_.restart_grace = seconds(plan_.restart_grace_s);
+  context_.restart_grace = plan_.restart_grace_s * 1s;
   context_.newest = plan_.newest;
   context_.build = plan_.build;
   for (std::size_t i = 0; i < place_.hosts->size(); ++i) {
@@ -159,7 +158,7 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
 }
 
 void Process::count_request() {
-  std::erase_if(asked_at_, [this](Time each) { return each + seconds(1) <= now_(); });
+  std::erase_if(asked_at_, [this](Time each) { return each + 1s <= now_(); });
   asked_at_.push_back(now_());
   most_asked_ = std::max(most_asked_, asked_at_.size());
 }
@@ -212,7 +211,7 @@ void Process::kill() {
 void Process::cut(std::size_t server, Time until) {
   cut_until_[server] = std::max(cut_until_[server], until);
   // TCP_USER_TIMEOUT
-  wires_[server]->cut(until, std::max<Time>(seconds(1), place_.timing.ttl / 6));
+  wires_[server]->cut(until, std::max<Time>(1s, place_.timing.ttl / 6));
 }
 
 void Process::finish(State state) {

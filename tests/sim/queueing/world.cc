@@ -7,29 +7,28 @@
 
 namespace redlock::sim::queueing {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Time kSlow = milliseconds(400);
-constexpr Time kLook = milliseconds(5);  // how often the world looks whether the lock has expired
+constexpr Time kSlow = 400ms;
+constexpr Time kLook = 5ms;  // how often the world looks whether the lock has expired
 
 /// A waiter that was stopped or cut off comes back to its place when it has asked again.
-constexpr Time kComesBack = seconds(6);
+constexpr Time kComesBack = 6s;
 
-constexpr Time kLookForProgress = milliseconds(50);
-constexpr Time kTroubleFor = seconds(3);  // as long as a process may take to notice it
-constexpr Time kWorthAWord = seconds(30);  // what a server keeps for longer is said
+constexpr Time kLookForProgress = 50ms;
+constexpr Time kTroubleFor = 3s;  // as long as a process may take to notice it
+constexpr Time kWorthAWord = 30s;  // what a server keeps for longer is said
 
 /// Until then a process is new, and its requests are the cost of its coming.
-constexpr Time kNew = seconds(2);
+constexpr Time kNew = 2s;
 
 }  // namespace
 
 World::World(const Settings& settings)
     : settings_(settings),
-      lock_settings_{0, settings.ttl / milliseconds(1)},
+      lock_settings_{0, settings.ttl / 1ms},
       random_(settings.seed),
       interpreter_(settings.mistake.patches),
       hosts_(settings.servers) {
@@ -69,7 +68,7 @@ void World::run_until_all_served(Time end) {
     return !running_.empty() || coming_ > 0 ||
            std::ranges::any_of(waiting_, [](const Process* each) { return !each->frozen(); });
   };
-  while (now() < end && unserved()) timeline_.run_until(std::min(end, now() + milliseconds(100)));
+  while (now() < end && unserved()) timeline_.run_until(std::min(end, now() + 100ms));
 }
 
 void World::freeze(Process& process) {
@@ -161,8 +160,8 @@ void World::watch() {
 
 /// So that it would win if nobody stood before it: the lock is free there, or shared with its kind.
 bool World::can_enter(const Process& process, const Host& host) {
-  const Time grace = seconds(process.plan().restart_grace_s);
-  const bool trusts = grace == Time::zero() || now() > host.trouble() + grace + seconds(1);
+  const Time grace = process.plan().restart_grace_s * 1s;
+  const bool trusts = grace == 0s || now() > host.trouble() + grace + 1s;
   if (!host.working() || !process.reaches(host.index()) || !trusts) return false;
   if (is_free_on(host)) return true;
   if (running_.empty() || !same_kind(running_.front()->token(), process.waiter())) return false;
@@ -339,8 +338,8 @@ void World::count_left() {
     for (const Token each : owners) {
       const Process* process = owner_of(each);
       if (process == nullptr || process->alive() || process->state() == Process::State::killed) continue;
-      const Time left = milliseconds(host.server().left(each, now()));
-      if (left > kWorthAWord && process->keeps_until(host.index()) + seconds(1) < now() + left) {
+      const Time left = host.server().left(each, now()) * 1ms;
+      if (left > kWorthAWord && process->keeps_until(host.index()) + 1s < now() + left) {
         ++numbers_.unsaid;
       }
     }

@@ -11,15 +11,15 @@
 #include <optional>
 #include <vector>
 
-#include "attempt_tokens.h"
 #include "checks.h"
-#include "timeline.h"
+#include "clock.h"
 #include "link.h"
-#include "redis/requests/request.h"
 #include "lock/drive.h"
 #include "lock/keeping.h"
 #include "lock/session.h"
 #include "network.h"
+#include "redis/requests/request.h"
+#include "request.h"
 #include "story.h"
 
 namespace redlock::sim {

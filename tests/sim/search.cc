@@ -19,7 +19,7 @@
 #include "lock/drive.h"
 #include "network.h"
 #include "schedule.h"
-#include "search_state.h"
+#include "search.h"
 #include "story.h"
 
 namespace redlock::sim {

@@ -15,7 +15,7 @@
 
 #include "checks.h"
 #include "client.h"
-#include "timeline.h"
+#include "clock.h"
 #include "network.h"
 #include "schedule.h"
 #include "server.h"

@@ -35,7 +35,7 @@ Result behind_losers(World& world) {
   start_waiters(world, losers, 1s, 100ms);
   for (int i = 0; i < losers; ++i) {
     world.run_until(1s + i * 100ms);
-    world.cut(*world.processes().back(), 0, 1h);
+    world.processes().back()->cut(0, 1h);
   }
   world.run_until(3s);
   if (after == After::waiter) world.start({.wait = 30s, .job = 50ms});
@@ -58,7 +58,7 @@ Result dead_beside(World& world) {
   world.run_until(1s);
   Process& writer = world.start({.mode = kWriter, .job = 50ms});
   world.run_until(3s);
-  fate == Fate::killed ? world.kill(writer) : world.freeze(writer);
+  fate == Fate::killed ? writer.kill() : writer.freeze();
   world.run_until(3300ms);
   const Process& live = world.start({.tries_once = once, .mode = holder, .job = 50ms});
   world.run_until(30s);
@@ -72,7 +72,7 @@ void start_frozen(World& world, int count, const Mode& mode) {
   start_waiters(world, count, 100ms, 10ms, {.mode = mode, .job = 50ms});
   world.run_until(4s);
   for (const auto& each : world.processes()) {
-    if (each->waits()) world.freeze(*each);
+    if (each->waits()) each->freeze();
   }
 }
 

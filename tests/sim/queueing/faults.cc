@@ -15,7 +15,7 @@ void cut_off_from_most(World& world, Process& process, Time until) {
   const std::size_t servers = world.hosts().size();
   const std::size_t reached = world.random().index(servers);
   for (std::size_t i = (servers - 1) / 2; i < servers; ++i) {
-    world.cut(process, (reached + i) % servers, until);
+    process.cut((reached + i) % servers, until);
   }
 }
 
@@ -45,11 +45,11 @@ Result all_before_stopped(World& world) {
   // From hardly any time to the whole time between two requests of the last one before the release.
   world.run_until(20s - (1 + world.random().below(5000)) * 1ms);
   const std::vector<Process*> queue = world.queue();
-  for (std::size_t i = 0; i < 30; ++i) world.freeze(*queue[i]);
+  for (std::size_t i = 0; i < 30; ++i) queue[i]->freeze();
   world.run_until(30s);
   Result result(world.numbers(), {.slow_per_cent = 100});
   result.demand(world.jobs() == 2, "the last waiter was not served");
-  for (std::size_t i = 0; i < 30; ++i) world.resume(*queue[i]);
+  for (std::size_t i = 0; i < 30; ++i) queue[i]->resume();
   world.run_until_all_served(120s);
   return result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
 }
@@ -61,7 +61,7 @@ Result clocks_set_back(World& world) {
   world.run_until(1s);
   for (const std::size_t server : {0U, 1U}) world.hosts()[server].set_clock_by(-1h);
   const std::vector<Process*> queue = world.queue();
-  for (std::size_t i = 5; i < 9 && i < queue.size(); ++i) world.kill(*queue[i]);
+  for (std::size_t i = 5; i < 9 && i < queue.size(); ++i) queue[i]->kill();
   start_waiters(world, 20, world.now() + 100ms, 30ms);
   world.run_until(28s);
   const std::size_t left_behind = world.numbers().left_behind;
@@ -77,7 +77,7 @@ Result clock_set_back_in_turn(World& world) {
   hold_first(world, 1s);
   start_waiters(world, 20, 100ms, 20ms);
   world.run_until(900ms);
-  world.freeze(*world.queue().front());
+  world.queue().front()->freeze();
   world.run_until(1100ms);  // it has the turn
   for (const std::size_t server : {0U, 1U}) world.hosts()[server].set_clock_by(-1h);
   return serve_all(world, 60s, {.slow_per_cent = 10});
@@ -128,7 +128,7 @@ Result heads_killed(World& world) {
   start_waiters(world, 40, 100ms, 20ms);
   world.run_until(2s);
   const std::vector<Process*> queue = world.queue();
-  for (std::size_t i = 0; i < 20; ++i) world.kill(*queue[i]);
+  for (std::size_t i = 0; i < 20; ++i) queue[i]->kill();
   return serve_all(world, 60s, {.longest_stall = 400ms});
 }
 
@@ -139,9 +139,9 @@ Result head_frozen(World& world) {
   start_waiters(world, 100, 100ms, 5ms);
   world.run_until(900ms);
   const std::vector<Process*> queue = world.queue();
-  for (const std::size_t i : {0U, 10U, 50U}) world.freeze(*queue[i]);
+  for (const std::size_t i : {0U, 10U, 50U}) queue[i]->freeze();
   Result result = serve_all(world, 60s, {.longest_stall = 800ms, .slow_per_cent = 5});
-  for (const std::size_t i : {0U, 10U, 50U}) world.resume(*queue[i]);
+  for (const std::size_t i : {0U, 10U, 50U}) queue[i]->resume();
   world.run_until_all_served(70s);
   return result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
 }
@@ -156,9 +156,9 @@ Result frozen_before_far(World& world) {
   start_waiters(world, 30, 1s, 70ms);
   world.run_until(5900ms);
   const std::vector<Process*> queue = world.queue();
-  for (const std::size_t i : {0U, 1U}) world.freeze(*queue[i]);
+  for (const std::size_t i : {0U, 1U}) queue[i]->freeze();
   world.run_until(30s);
-  for (const std::size_t i : {0U, 1U}) world.resume(*queue[i]);
+  for (const std::size_t i : {0U, 1U}) queue[i]->resume();
   return serve_all(world, 40s, {.longest_stall = 2s, .slow_per_cent = 20});
 }
 
@@ -167,7 +167,7 @@ Result holder_killed(World& world) {
   hold_first(world, 60s);
   start_waiters(world, 300, 100ms, 3ms);
   world.run_until(1500ms);
-  world.kill(*world.holder());
+  world.holder()->kill();
   start_waiters(world, 200, 1600ms, 25ms);
   const std::size_t dead = 1;
   while (world.jobs() == dead && world.now() < 10s) world.run_until(world.now() + 1ms);

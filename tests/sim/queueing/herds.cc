@@ -56,8 +56,8 @@ Result frozen_beside_herds(World& first) {
   world.run_until(300ms);
   Process& waiter = world.start({});
   world.run_until(800ms);
-  world.freeze(waiter);
-  world.kill(holder);
+  waiter.freeze();
+  holder.kill();
   world.run_until(4s);
   ProcessPlan plan = kSingleTry;
   plan.job = 2s;
@@ -68,7 +68,7 @@ Result frozen_beside_herds(World& first) {
     faults.add_faults(judge(world, 20));
     world.run_until(world.now() + 3s);
   }
-  world.resume(waiter);
+  waiter.resume();
   return serve_all(world, world.now() + 10s, {.slow_per_cent = 100}).add_faults(faults);
 }
 

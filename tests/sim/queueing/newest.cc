@@ -80,7 +80,7 @@ Pair stopped_and_newer(World& world) {
   world.run_until(100ms);
   Process& late = world.start(kNewestRun);
   world.run_until(800ms);
-  world.freeze(late);
+  late.freeze();
   ProcessPlan plan = kNewestRun;
   plan.job = 1s;
   Process& newer = world.start(plan);
@@ -92,9 +92,9 @@ Pair stopped_and_newer(World& world) {
 Result newest_dies(World& world) {
   hold_first(world, 4s);
   const auto [late, newer] = stopped_and_newer(world);
-  world.kill(newer);
+  newer.kill();
   world.run_until(2200ms);
-  world.resume(late);
+  late.resume();
   world.start({});
   return serve_all(world, 30s)
       .demand(late.ran(), "nobody was newer any more, and it gave way")
@@ -106,7 +106,7 @@ Result stopped_meanwhile(World& world) {
   hold_first(world, 1400ms);
   const auto [late, newer] = stopped_and_newer(world);
   world.run_until(6s);
-  world.resume(late);
+  late.resume();
   return serve_all(world, 30s, {.longest_stall = 6s, .slow_per_cent = 100})
       .demand(newer.ran(), "the newer one did not run")
       .demand(late.state() == State::superseded, "it ran after a newer one");

@@ -24,7 +24,7 @@ class Soak {
       world_.run_until(now);
       disturb();
     }
-    for (Process* each : frozen_) world_.resume(*each);
+    for (Process* each : frozen_) each->resume();
   }
 
  private:
@@ -45,7 +45,7 @@ class Soak {
   }
 
   void replace(Process& process) {
-    world_.kill(process);
+    process.kill();
     world_.start(plan());
   }
 
@@ -55,17 +55,18 @@ class Soak {
     if (what == 5) return stop_servers();
     if (what == 0 && world_.holder() != nullptr) return replace(*world_.holder());
     if (what == 4 && !frozen_.empty()) {
-      world_.resume(*frozen_.back());
+      frozen_.back()->resume();
       return frozen_.pop_back();
     }
     if (queue.empty()) return;
     if (what == 1 || what == 2) return replace(*somebody(queue));
     if (what == 3) {
-      world_.freeze(*queue.front());
+      queue.front()->freeze();
       frozen_.push_back(queue.front());
     } else if (what > 5) {
       const Time length = random_.between(50ms, 8s);
-      world_.cut(*somebody(queue), random_.below(5), world_.now() + length);
+      const std::size_t server = random_.below(5);
+      somebody(queue)->cut(server, world_.now() + length);
     }
   }
 

@@ -14,9 +14,6 @@ namespace {
 constexpr Time kSlow = 400ms;
 constexpr Time kLook = 5ms;  // how often the world looks whether the lock has expired
 
-/// A waiter that was stopped or cut off comes back to its place when it has asked again.
-constexpr Time kComesBack = 6s;
-
 constexpr Time kLookForProgress = 50ms;
 constexpr Time kTroubleFor = 3s;  // as long as a process may take to notice it
 constexpr Time kWorthAWord = 30s;  // what a server keeps for longer is said
@@ -38,15 +35,8 @@ World::World(const Settings& settings)
 }
 
 Process& World::start(const ProcessPlan& plan) {
-  const Process::Place place{.timeline = &timeline_,
-                             .random = &random_,
-                             .hosts = &hosts_,
-                             .world = this,
-                             .settings = &lock_settings_,
-                             .timing = {.ttl = settings_.ttl, .grace = settings_.ttl / 10},
-                             .timeout = settings_.timeout};
   const auto number = static_cast<std::uint32_t>(processes_.size());
-  Process& process = *processes_.emplace_back(std::make_unique<Process>(place, plan, number));
+  Process& process = *processes_.emplace_back(std::make_unique<Process>(*this, plan, number));
   count_waiting();
   waiting_.push_back(&process);
   process.start();
@@ -69,25 +59,6 @@ void World::run_until_all_served(Time end) {
            std::ranges::any_of(waiting_, [](const Process* each) { return !each->frozen(); });
   };
   while (now() < end && unserved()) timeline_.run_until(std::min(end, now() + 100ms));
-}
-
-void World::freeze(Process& process) {
-  process.freeze();
-  process.notes.hindered_until = kForever;
-}
-
-void World::resume(Process& process) {
-  process.notes.hindered_until = now() + kComesBack;
-  process.resume();
-}
-
-void World::kill(Process& process) {
-  process.kill();
-}
-
-void World::cut(Process& process, std::size_t server, Time until) {
-  process.notes.hindered_until = std::max(process.notes.hindered_until, until + kComesBack);
-  process.cut(server, until);
 }
 
 std::vector<Process*> World::queue() {

@@ -41,7 +41,7 @@ void Checks::reset(const Schedule& schedule, Mutation mutation, const Time& now)
   for (std::size_t i = 0; i < schedule.clients; ++i) clocks_[i] = client_clock(schedule, i);
 }
 
-void Checks::fail(std::string_view check, std::string what) {
+void Checks::fail(const char* check, std::string what) {
   if (violation_ || (!only_.empty() && only_ != check)) return;
   violation_ = {check, std::move(what)};
 }

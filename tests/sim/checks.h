@@ -20,7 +20,7 @@
 namespace redlock::sim {
 
 struct Violation {
-  std::string_view check;
+  const char* check;
   std::string what;
 };
 
@@ -87,7 +87,7 @@ class Checks {
   /// A server has put the lock back, or deleted it for its keeper.
   void put_back(std::size_t server, std::uint32_t memory, Token token);
   void kept_deleted(Token token);
-  void fail(std::string_view check, std::string what);
+  void fail(const char* check, std::string what);
   [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
   [[nodiscard]] std::size_t jobs() const { return grants_.size(); }
   /// Of those, the ones that are not the redlock of the next lock.

@@ -111,25 +111,6 @@ void Client::signal() {
   turn();
 }
 
-/// Word from a server.
-void Client::told(std::uint32_t session) {
-  if (!session_ || session != (runs_ & 0x3ffU)) return;
-  told_ = true;
-  turn();
-}
-
-void Client::woken(std::uint32_t session, lock::Duration in) {
-  if (!session_ || session != (runs_ & 0x3ffU)) return;
-  woken_ = std::min(in, woken_.value_or(in));
-  turn();
-}
-
-void Client::subscribed(std::uint32_t session, lock::ServerIndex server) {
-  if (!session_ || session != (runs_ & 0x3ffU)) return;
-  subscribed_ |= 1U << server;
-  turn();
-}
-
 /// One turn of the loop, as Runner::turn.
 void Client::turn() {
   if (!session_ || paused_) return;
@@ -187,7 +168,7 @@ void Client::finish_turn(lock::Instant local) {
   warn_ward();
   if (!keeping_ && session_->watching_tree() && !job_.leader && !job_.tree)
     step(lock::JobTreeGone{}, local);
-  if (is_finished()) {
+  if (drive_->machine().finished()) {
     end_session();
   } else {
     schedule_wake();
@@ -238,7 +219,7 @@ void Client::queue(lock::Ticket ticket) {
   const Time after = random().one_of({random().between(0us, 2ms),
                                       random().between(0us, 100ms)});
   const Time in = random().one_of(0U, 0U, 0U, 500U, random().below(5000)) * 1ms;
-  scene_->timeline->after(after, [this, session = run(), in] { woken(session, in); });
+  scene_->timeline->after(after, [=, this, session = run()] { woken(session, in); });
 }
 
 /// Where it has not done so, or it tries to. The SUBSCRIBE arrives later, and later still the process
@@ -249,7 +230,9 @@ void Client::subscribe() {
     scene_->timeline->after(delay(), [this, server, session = run()] {
       if (!scene_->is_up(server)) return;
       listens_[server] = session;
-      scene_->timeline->after(delay(), [=, this] { subscribed(session, server); });
+      scene_->timeline->after(delay(), [=, this] {
+        hear(session, [=, this] { subscribed_ |= 1U << server; });
+      });
     });
   }
 }
@@ -297,7 +280,7 @@ void Client::end_session() {
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
   if (queues_) checks().fail("queue", client_name(index_) + " never leaves it");
   const lock::Outcome::Kind end = session_->outcome().kind;
-  checks().session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_);
+  checks().session_ended(index_, run(), end, !mark_missing_);
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
   if (end == lock::Outcome::Kind::conflict || end == lock::Outcome::Kind::unavailable) {
     check_patience();
@@ -336,13 +319,11 @@ void Client::schedule_wake() {
   const Time at = std::max(clock_.when(deadline), now());
   if (at >= wake_at_ || at == kForever) return;
   wake_at_ = at;
-  scene_->timeline->at(at, [this, at] { wake(at); });
-}
-
-void Client::wake(Time at) {
-  if (at != wake_at_) return;
-  wake_at_ = kForever;
-  turn();
+  scene_->timeline->at(at, [this, at] {
+    if (at != wake_at_) return;
+    wake_at_ = kForever;
+    turn();
+  });
 }
 
 void Client::say(std::string_view what) {

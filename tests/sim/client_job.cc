@@ -212,18 +212,8 @@ void Client::kill_inside() const {
   each_inside([](Client& inner) { inner.kill(); });
 }
 
-void Client::hear_released(std::uint32_t session) {
-  if (!session_ || session != run()) return;
-  word_ = true;
-  turn();
-}
-
 bool Client::keeps(Token token) const {
   return keeping_ && job_.leader && token == kept_;
-}
-
-bool Client::is_finished() const {
-  return drive_->machine().finished();
 }
 
 /// What was started is no job but a ward: it lives on without the lock, if it wants to.

@@ -58,8 +58,6 @@ class Keyspace {
 
   Identity identity;
   Publish publish = [](std::string_view, std::string_view) { return std::size_t{0}; };
-  /// Commands that the user may not call: the server refuses them with NOPERM.
-  std::vector<std::string> denied;
 
   /// From here on the clock shows this. A script sees one time from its beginning to its end.
   void set_now(std::int64_t now_ms) { now_ms_ = now_ms; }

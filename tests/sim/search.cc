@@ -224,8 +224,8 @@ class Search final : public lock::Performer, public Transport {
       std::printf("  %s\n", line.c_str());
     }
     const Violation& violation = *state_.checks.violation();
-    std::printf("VIOLATION %s: %s (%zu steps)\n", std::string(violation.check).c_str(),
-                violation.what.c_str(), path_.size());
+    std::printf("VIOLATION %s: %s (%zu steps)\n", violation.check, violation.what.c_str(),
+                path_.size());
   }
 
   void start(std::size_t index, std::size_t) {

@@ -16,10 +16,6 @@ Server::Restart how(Kind kind) {
   return kind == Kind::crash_kept ? Server::Restart::kept : Server::Restart::empty;
 }
 
-bool is_crash(Kind kind) {
-  return kind == Kind::crash_kept || kind == Kind::crash_old || kind == Kind::crash_empty;
-}
-
 }  // namespace
 
 template <class Each>
@@ -147,7 +143,7 @@ void World::forget_votes(std::uint8_t lock, std::uint8_t index) {
 
 void World::end(const Fault& fault) {
   const std::uint8_t server = real(fault.server);
-  if (is_crash(fault.kind) || fault.kind == Kind::fail_over) return come_back(fault);
+  if (fault.kind != Kind::stop && fault.kind != Kind::flush) return come_back(fault);
   if (fault.kind == Kind::flush) each_lock(server, [](Server& each) { each.flush(); });
   if (--stopped_[server] > 0 || crashed_[server] > 0) return;
   if (story_.on()) story_.say(timeline_.now(), server_name(server), "goes on");

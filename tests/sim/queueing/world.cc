@@ -108,11 +108,7 @@ bool World::has_room() {
 }
 
 void World::look_whether_free() {
-  if (!has_room()) {
-    if (!running_.empty()) free_since_.reset();
-    return;
-  }
-  const bool free = is_free();
+  const bool free = has_room() && is_free();
   if (free && !free_since_) free_since_ = now();
   if (!free) free_since_.reset();
 }
@@ -184,24 +180,20 @@ void World::watch_progress() {
 }
 
 void World::executed(Host& host, const Request& request) {
-  const std::size_t scripts = scripts_of(request);
   const std::size_t place =
       request.waiter == kNoWaiter ? 0 : host.server().place(request.waiter, now());
-  if (place != 0) {
-    const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
-    if (asker != waiting_.end()) {
-      Process& process = **asker;
-      process.notes.in_queue |= 1U << host.index();
-      const auto servers = static_cast<std::size_t>(std::popcount(process.notes.in_queue));
-      if (servers >= lock::quorum(hosts_.size()) && !process.notes.queued_at) {
-        process.notes.queued_at = now();
-      }
-      const bool idle = place > 2 && now() - process.began() > kNew;
-      (idle ? numbers_.idle_evals : numbers_.evals) += scripts;
-      return look_whether_free();
+  const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
+  bool idle = false;
+  if (place != 0 && asker != waiting_.end()) {
+    Process& process = **asker;
+    process.notes.in_queue |= 1U << host.index();
+    const auto servers = static_cast<std::size_t>(std::popcount(process.notes.in_queue));
+    if (servers >= lock::quorum(hosts_.size()) && !process.notes.queued_at) {
+      process.notes.queued_at = now();
     }
+    idle = place > 2 && now() - process.began() > kNew;
   }
-  numbers_.evals += scripts;
+  (idle ? numbers_.idle_evals : numbers_.evals) += scripts_of(request);
   look_whether_free();
 }
 

@@ -9,25 +9,11 @@ namespace redlock::sim {
 
 using namespace std::chrono_literals;
 
-void Client::reset(Scene& scene, std::size_t index) {
-  scene_ = &scene;
-  index_ = static_cast<std::uint8_t>(index);
-  clock_ = client_clock(*scene.schedule, index);
-  runs_ = 0;
-  served_ = signalled_ = paused_ = frozen_ = false;
-  keeping_.reset();
-  session_.reset();
-  kept_ = kNoToken;
-  listens_.fill(0);
-  job_ = {};
-  stale_.reset();
-  stalled_.reset();
-  wake_at_ = kForever;
-  turns_at_once_ = 0;
-  inherited_ = {};
-  wait_.reset();
-  limit_ = lock::kNever;
-  starting_ = !is_inside() && !host().before;
+Client::Client(Scene& scene, std::size_t index)
+    : scene_(&scene),
+      index_(static_cast<std::uint8_t>(index)),
+      clock_(client_clock(*scene.schedule, index)),
+      starting_(!is_inside() && !host().before) {
   if (starting_) start_at(host().starts);
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -37,16 +38,16 @@ struct Scene {
   LockSettings settings;
   Mutation mutation = Mutation::none;
   bool calm = false;  ///< the fair phase
-  Client* clients = nullptr;
+  std::deque<Client>* clients = nullptr;
   /// Whether a quorum of servers has the client's lock of this token, without those of which it cannot
   /// know it: they may have put the key back, or their last answer was lost.
   std::function<bool(std::size_t client, Token token)> is_held;
   std::function<bool(std::uint8_t server)> is_up;
 };
 
-class Client : public lock::Performer {
+class Client final : public lock::Performer {
  public:
-  void reset(Scene& scene, std::size_t index);
+  Client(Scene& scene, std::size_t index);
 
   void start();
   void turn();

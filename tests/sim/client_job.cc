@@ -189,7 +189,7 @@ bool Client::is_inside() const {
 template <class Each>
 void Client::each_inside(Each each) const {
   for (std::size_t i = 0; i < scene_->schedule->clients; ++i) {
-    if (scene_->schedule->client[i].inside == index_) each(scene_->clients[i]);
+    if (scene_->schedule->client[i].inside == index_) each((*scene_->clients)[i]);
   }
 }
 

@@ -14,11 +14,11 @@ using namespace std::chrono_literals;
 
 Client* Client::next_stage() const {
   const auto next = scene_->schedule->next_stage(index_);
-  return next ? &scene_->clients[*next] : nullptr;
+  return next ? &(*scene_->clients)[*next] : nullptr;
 }
 
 Client& Client::first_stage() const {
-  return scene_->clients[scene_->schedule->first_stage(index_)];
+  return (*scene_->clients)[scene_->schedule->first_stage(index_)];
 }
 
 bool Client::has_stages() const {
@@ -46,7 +46,7 @@ void Client::plan_stage(lock::Plan& plan) {
 bool Client::host_is_frozen() const {
   for (std::size_t i = index_; scene_->schedule->client[i].before;) {
     i = *scene_->schedule->client[i].before;
-    if (scene_->clients[i].frozen_) return true;
+    if ((*scene_->clients)[i].frozen_) return true;
   }
   return false;
 }
@@ -95,7 +95,7 @@ void Client::pass_on_term() {
 /// The redlock of this stage has ended: the job of the stage before.
 void Client::end_stage(int status, std::optional<lock::Outcome::Kind> end) {
   using Kind = lock::Outcome::Kind;
-  Client& before = scene_->clients[*host().before];
+  Client& before = (*scene_->clients)[*host().before];
   const bool gave_up = end == Kind::conflict || end == Kind::unavailable;
   const Mutation mutation = scene_->mutation;
   if (mutation == Mutation::stage_loss_untold && end == Kind::lost) return;

@@ -59,12 +59,6 @@ class Timeline {
  public:
   using What = std::function<void()>;
 
-  void reset() {
-    heap_.clear();
-    now_ = Time::zero();
-    count_ = 0;
-  }
-
   void at(Time when, What what) {
     heap_.push_back({std::max(when, now_), ++count_, std::move(what)});
     std::push_heap(heap_.begin(), heap_.end(), later);

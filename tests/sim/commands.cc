@@ -12,11 +12,11 @@
 
 namespace redlock::sim {
 
-namespace {
-
 using Key = Keyspace::Key;
 using Member = Keyspace::Member;
 using Type = Keyspace::Type;
+
+namespace {
 
 constexpr std::string_view kSyntax = "ERR syntax error";
 constexpr std::string_view kNotInteger = "ERR value is not an integer or out of range";

@@ -7,9 +7,9 @@ namespace redlock::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
 using Kind = Fault::Kind;
+
+namespace {
 
 /// Relative drift within the bound (1 % and 2 ms of the ttl): half of it for either side.
 constexpr std::int64_t kHalfDrift = 4'900;

@@ -13,11 +13,7 @@ namespace redlock::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
 using Kind = Fault::Kind;
-
-}  // namespace
 
 /// In every second schedule, and by numbers of their own: some hosts read. Who runs inside the job
 /// of a reader reads, too.

@@ -17,24 +17,15 @@ using Type = Keyspace::Type;
 void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
                    const std::string& lock_key, const LockSettings& settings,
                    Interpreter& interpreter) {
+  *this = {};
   index_ = index + 1;
-  life_ = 0;
-  memory_ = 1;
   clock_ = replica_clock_ = clock;
-  if (context_.lock_key != lock_key) {
-    context_ = lock_context(lock_key, kNoWaiter, settings);
-    queue_key_ = redis::helper_key(lock_key, "queue");
-    alive_key_ = redis::helper_key(lock_key, "alive");
-  }
-  context_.restart_grace = std::chrono::seconds(settings.restart_grace_s);
-  context_.ttl = milliseconds(settings.ttl_ms);
+  context_ = lock_context(lock_key, kNoWaiter, settings);
+  queue_key_ = redis::helper_key(lock_key, "queue");
+  alive_key_ = redis::helper_key(lock_key, "alive");
   interpreter_ = &interpreter;
-  keyspace_.clear();
   begin_life(started_ms);
   take_snapshot();
-  replica_.clear();
-  replica_held_ = {};
-  replica_started_ms_ = 0;
 }
 
 void Server::begin_life(std::int64_t started_ms) {

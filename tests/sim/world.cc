@@ -25,7 +25,7 @@ World::World(const Mistake& mistake)
 }
 
 void World::set_up() {
-  timeline_.reset();
+  timeline_ = {};
   network_.reset(*schedule_);
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
     checks_[lock].reset(*schedule_, scene_.mutation, timeline_.now());
@@ -39,7 +39,7 @@ void World::set_up() {
   scene_.calm = false;
   scene_.settings = {schedule_->restart_grace / 1s,
                      schedule_->timing.ttl / 1ms};
-  scene_.clients = clients_.data();
+  scene_.clients = &clients_;
   scene_.is_held = [this](std::size_t client, Token token) {
     const std::uint8_t lock = schedule_->client[client].lock;
     std::uint32_t holding = 0;
@@ -56,7 +56,8 @@ void World::set_up() {
   }
   owed_.clear();
   takeovers_.clear();
-  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].reset(scene_, i);
+  clients_.clear();
+  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_.emplace_back(scene_, i);
   for (const Fault& fault : schedule_->faults) {
     timeline_.at(fault.at, [this, &fault] { begin(fault); });
   }
@@ -135,10 +136,7 @@ void World::check_end() {
 }
 
 bool World::all_done() const {
-  for (std::size_t i = 0; i < schedule_->clients; ++i) {
-    if (!clients_[i].done()) return false;
-  }
-  return true;
+  return std::ranges::all_of(clients_, &Client::done);
 }
 
 void World::connection_event(ConnectionEvent event, ConnectionId id) {

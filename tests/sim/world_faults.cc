@@ -7,9 +7,9 @@ namespace redlock::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
 using Kind = Fault::Kind;
+
+namespace {
 
 Server::Restart how(Kind kind) {
   if (kind == Kind::crash_old) return Server::Restart::snapshot;
@@ -175,7 +175,7 @@ void World::calm_down() {
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
     each_lock(i, [](Server& each) { each.hold_replica({}); });
   }
-  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].calm_down();
+  for (Client& each : clients_) each.calm_down();
 }
 
 }  // namespace redlock::sim

@@ -9,15 +9,14 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 lock::Duration kill_margin(lock::Duration ttl) {
-  return std::clamp<lock::Duration>(ttl / 50, milliseconds(50), seconds(1));
+  return std::clamp<lock::Duration>(ttl / 50, 50ms, 1s);
 }
 
 Clock client_clock(const Schedule& schedule, std::size_t client) {
-  return {schedule.client[client].rate, seconds(1000 * (schedule.first_stage(client) + 1))};
+  return {schedule.client[client].rate, 1000s * static_cast<int>(schedule.first_stage(client) + 1)};
 }
 
 namespace {
@@ -29,31 +28,22 @@ lock::AttemptId order(lock::AttemptId attempt) {
 
 }  // namespace
 
-void Checks::reset(const Schedule& schedule, Mutation mutation) {
+void Checks::reset(const Schedule& schedule, Mutation mutation, const Time& now) {
+  const std::string_view only = only_;
+  *this = {};
+  only_ = only;
   schedule_ = &schedule;
   mutation_ = mutation;
+  now_ = &now;
   const lock::Duration ttl = schedule.timing.ttl;
-  lease_length_ = ttl - ttl / 100 - milliseconds(2);
+  lease_length_ = ttl - ttl / 100 - 2ms;
   margin_ = kill_margin(ttl);
-  for (std::size_t i = 0; i < schedule.clients; ++i) {
-    clocks_[i] = client_clock(schedule, i);
-    leases_[i] = {};
-    holds_[i] = {};
-  }
-  grants_.clear();
-  successes_.clear();
-  revoked_.clear();
-  deleted_.clear();
-  seized_.clear();
-  abandoned_.clear();
-  handed_back_.clear();
-  forgotten_.clear();
-  violation_.reset();
+  for (std::size_t i = 0; i < schedule.clients; ++i) clocks_[i] = client_clock(schedule, i);
 }
 
-void Checks::fail(std::string_view check, std::string what, Time at) {
+void Checks::fail(const char* check, std::string what) {
   if (violation_ || (!only_.empty() && only_ != check)) return;
-  violation_ = {check, std::move(what), at};
+  violation_ = {check, std::move(what)};
 }
 
 void Checks::session_began(std::size_t client) {
@@ -71,12 +61,12 @@ void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
   }
 }
 
-void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at) {
+void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now) {
   Lease& lease = leases_[client];
   Word& word = lease.words[ask.server];
   if (lock::is_release(ask.op)) {
     word.released = std::max(word.released, order(ask.attempt));
-    if (ask.life > Time{}) check_cooling(client, ask, now, at);
+    if (ask.life > Time{}) check_cooling(client, ask, now);
     return;
   }
   if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark || ask.op == lock::Op::inquire ||
@@ -85,18 +75,17 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
   }
   if (ask.op == lock::Op::acquire && order(ask.attempt) > lease.attempt) {
     begin_attempt(lease, order(ask.attempt));
-    lease.began = at;
+    lease.began = time();
   }
   if (ask.op == lock::Op::acquire) word.gone = false;
   if (ask.op == lock::Op::renew && ask.round != lease.round) {
     lease.round = ask.round;
-    lease.round_began = at;
+    lease.round_began = time();
   }
   if (ask.op != lock::Op::renew && order(ask.attempt) <= word.released) {
-    fail(
-        "reused",
-        client_name(client) + " asks " + server_name(ask.server) + " for a token after its release",
-        at);
+    fail("reused",
+         client_name(client) + " asks " + server_name(ask.server) +
+             " for a token after its release");
   }
   if (ask.op != lock::Op::repair) return;
   word.repairing = true;
@@ -108,12 +97,11 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
   if (static_cast<std::size_t>(holding) < schedule_->servers / 2 + 1 || lease.round == 0) {
     fail("resurrected",
          client_name(client) + " puts its key back on " + server_name(ask.server) +
-             " although no quorum has renewed it in this round",
-         at);
+             " although no quorum has renewed it in this round");
   }
 }
 
-void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
+void Checks::answered(std::size_t client, const lock::Reply& reply) {
   Lease& lease = leases_[client];
   if (reply.ask.op == lock::Op::leave_queue || order(reply.ask.attempt) != lease.attempt ||
       lock::is_release(reply.ask.op) || reply.ask.op == lock::Op::commit ||
@@ -133,16 +121,16 @@ void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   word.gone = !word.mine && !repaired;
   if (word.gone) {
     word.expires = {};
-    return count_losses(client, at);
+    return count_losses(client);
   }
   word.expires = std::max(word.expires, reply.sent + lease_length_);
   word.best_expires = std::max(word.best_expires, word.expires);
-  if (renewed) check_renewed(client, at);
-  move_limit(client, at);
+  if (renewed) check_renewed(client);
+  move_limit(client);
 }
 
 /// The quorum-th largest of what the servers promised.
-void Checks::move_limit(std::size_t client, Time at) {
+void Checks::move_limit(std::size_t client) {
   Lease& lease = leases_[client];
   std::array<lock::Instant, kMostServers> expiries{};
   const std::size_t n = schedule_->servers;
@@ -150,29 +138,29 @@ void Checks::move_limit(std::size_t client, Time at) {
   // All of them, since g++ 14 takes a part of unknown length for a longer one; the others are the
   // smallest.
   std::ranges::sort(expiries, std::greater<>());
-  if (lease.live) check_lifetime(client, at);
+  if (lease.live) check_lifetime(client);
   lease.limit = expiries[n / 2];
 }
 
 /// Then the client knows by what it was told that its lock is lost, and stops its job.
-void Checks::count_losses(std::size_t client, Time at) {
+void Checks::count_losses(std::size_t client) {
   Lease& lease = leases_[client];
   const auto gone = std::ranges::count(lease.words, true, &Word::gone);
   const std::size_t n = schedule_->servers;
   if (!lease.live || schedule_->twins || static_cast<std::size_t>(gone) < n - n / 2) return;
-  const lock::Instant limit = clocks_[client].now(at) + schedule_->timing.grace + margin_;
+  const lock::Instant limit = clocks_[client].now(time()) + schedule_->timing.grace + margin_;
   lease.lost_limit = std::min(lease.lost_limit, limit);
 }
 
 /// The next renewal of a lock that was deleted by force on a quorum is to tell its holder.
-void Checks::check_renewed(std::size_t client, Time at) {
+void Checks::check_renewed(std::size_t client) {
   const Lease& lease = leases_[client];
   if (!lease.live || !schedule_->seizures_are_kept) return;
   const auto renewed = std::ranges::count(lease.words, lease.round, &Word::renewed_in);
   if (static_cast<std::size_t>(renewed) <= schedule_->servers / 2) return;
   for (const Seized& each : seized_) {
     if (each.token != lease.lock_token || each.at >= lease.round_began) continue;
-    fail("seized", client_name(client) + " renews a lock that was deleted by force", at);
+    fail("seized", client_name(client) + " renews a lock that was deleted by force");
   }
 }
 
@@ -190,34 +178,34 @@ lock::Instant Checks::last_moment(std::size_t client) const {
 }
 
 /// A client that was stopped over the moment of the KILL could not send it. It gets the time to.
-bool Checks::excused(std::size_t client, Time at) const {
+bool Checks::excused(std::size_t client) const {
   const Lease& lease = leases_[client];
-  const lock::Instant now = clocks_[client].now(at);
+  const lock::Instant now = clocks_[client].now(time());
   return (lease.paused && now >= last_moment(client) - margin_) || now <= lease.excused_until;
 }
 
-void Checks::resumed(std::size_t client, Time at) {
+void Checks::resumed(std::size_t client) {
   Lease& lease = leases_[client];
-  if (lease.live && excused(client, at)) lease.excused_until = clocks_[client].now(at) + margin_;
+  if (lease.live && excused(client)) lease.excused_until = clocks_[client].now(time()) + margin_;
   lease.paused = false;
 }
 
-void Checks::check_lifetime(std::size_t client, Time at) {
-  const lock::Instant now = clocks_[client].now(at);
-  if (excused(client, at)) return;
+void Checks::check_lifetime(std::size_t client) {
+  const lock::Instant now = clocks_[client].now(time());
+  if (excused(client)) return;
   if (now > leases_[client].limit) {
-    fail("outlived", client_name(client) + "'s job lives after the end of its lease", at);
+    fail("outlived", client_name(client) + "'s job lives after the end of its lease");
   } else if (now > leases_[client].lost_limit) {
-    fail("unstopped", client_name(client) + "'s job lives a grace after its lock was lost", at);
+    fail("unstopped", client_name(client) + "'s job lives a grace after its lock was lost");
   } else if (now > leases_[client].beside_limit) {
-    fail("beside", client_name(client) + "'s job lives beside another for longer than a lease", at);
+    fail("beside", client_name(client) + "'s job lives beside another for longer than a lease");
   } else if (now > last_moment(client)) {
-    fail("seized", client_name(client) + "'s job lives although its lock was deleted by force", at);
+    fail("seized", client_name(client) + "'s job lives although its lock was deleted by force");
   }
 }
 
-void Checks::job_gone(std::size_t client, Time at) {
-  if (leases_[client].live) check_lifetime(client, at);
+void Checks::job_gone(std::size_t client) {
+  if (leases_[client].live) check_lifetime(client);
   leases_[client].live = false;
 }
 
@@ -226,27 +214,27 @@ bool Checks::is_deleted(Token token) const {
 }
 
 void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence,
-                         Token token, Token lock_token, Time at) {
+                         Token token, Token lock_token) {
   Lease& lease = leases_[client];
   lease.lock_token = lock_token;
   // A job may be started when its lock has just been deleted by force, beside that of the next.
   const bool alone = !is_deleted(lock_token);
-  if (schedule_->assumptions_hold && alone) check_overlap(client, at);
-  if (schedule_->assumptions_hold && alone) check_crowd(client, at);
-  if (schedule_->holds_are_kept && alone) check_holds(client, at);
+  if (schedule_->assumptions_hold && alone) check_overlap(client);
+  if (schedule_->assumptions_hold && alone) check_crowd(client);
+  if (schedule_->holds_are_kept && alone) check_holds(client);
   const bool votes_are_its = lease.granted_token == token;
   const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
   // Two addresses of one server. It is not known for one if it restarts between its two votes, and no
   // grace after a restart makes up for that.
   const std::size_t twins =
-      !schedule_->twins ? 0U : schedule_->restart_grace == Time::zero() ? 2U : 1U;
+      !schedule_->twins ? 0U : schedule_->restart_grace == 0s ? 2U : 1U;
   const std::size_t real = schedule_->servers - twins;
   if (lease.attempt != order(attempt) ||
       static_cast<std::size_t>(votes) < std::min(real, schedule_->servers / 2 + 1)) {
-    fail("quorum", client_name(client) + " starts its job with " + std::to_string(votes) + " votes",
-         at);
+    fail("quorum",
+         client_name(client) + " starts its job with " + std::to_string(votes) + " votes");
   }
-  const Grant grant{fence, at, client, lock_token};
+  const Grant grant{fence, time(), client, lock_token};
   check_fence(grant, lease.began);
   grants_.push_back(grant);
   lease.live = true;
@@ -254,26 +242,26 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   lease.lost_limit = lease.beside_limit = lock::kNever;
   // A server counts the life of the key from when it was asked for, by its own clock.
   const Time hold = schedule_->client[client].min_hold;
-  const Time until = lease.began + hold - hold / 100 - milliseconds(2);
+  const Time until = lease.began + hold - hold / 100 - 2ms;
   // Who has the lock deleted under it does not see what the next one does.
-  if (schedule_->marks_are_kept && !schedule_->seized) check_once(client, at);
+  if (schedule_->marks_are_kept && !schedule_->seized) check_once(client);
   holds_[client] = {
-      .until = until, .began = at, .session = session_of(token), .lock_token = lock_token};
+      .until = until, .began = time(), .session = session_of(token), .lock_token = lock_token};
 }
 
 /// Only a job's end may ask for it, and for no more than is left.
-void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at) {
+void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now) {
   const lock::Instant end =
       clocks_[client].now(holds_[client].began) + schedule_->client[client].min_hold;
   if (leases_[client].attempt == order(ask.attempt) && now + ask.life <= end) return;
-  fail("overdone", client_name(client) + " keeps the lock too long", at);
+  fail("overdone", client_name(client) + " keeps the lock too long");
 }
 
 /// A lost lock is not kept.
 void Checks::session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end,
-                           bool marked, Time at) {
+                           bool marked) {
   using Kind = lock::Outcome::Kind;
-  if (end == Kind::done) check_skip(client, at);
+  if (end == Kind::done) check_skip(client);
   Hold& hold = holds_[client];
   if (hold.session != session) return;
   if (end == Kind::lost) {
@@ -305,8 +293,7 @@ void Checks::granted(std::size_t server, Token token) {
   lease.granted_by |= 1U << server;
 }
 
-void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner,
-                     Time at) {
+void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner) {
   if (owner == kNoToken || owner == kForeignType || client_of(owner) != client) return;
   if (session_of(owner) != session) return;
   for (std::size_t i = 0; i < schedule_->clients; ++i) {
@@ -315,42 +302,39 @@ void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t serv
   const Hold& hold = holds_[client];
   const bool may_cool = hold.session > session || (hold.session == session && !hold.lost);
   if (is_cooling(owner) && may_cool && schedule_->client[client].min_hold > Time{}) return;
-  fail("left", client_name(client) + " leaves " + token_text(owner) + " on " + server_name(server),
-       at);
+  fail("left", client_name(client) + " leaves " + token_text(owner) + " on " + server_name(server));
 }
 
 /// Where nothing goes wrong but that, a release is never taken for a loss.
-void Checks::ward_warned(std::size_t client, Token token, Time at) {
+void Checks::ward_warned(std::size_t client, Token token) {
   const auto servers = std::ranges::count(handed_back_, token, &HandedBack::token);
   const bool explained = static_cast<std::size_t>(servers) * 2 > schedule_->servers - 1;
   if (!explained || schedule_->troubled) return;
-  fail("mistaken", client_name(client) + " takes it for a loss that its lock was released", at);
+  fail("mistaken", client_name(client) + " takes it for a loss that its lock was released");
 }
 
-void Checks::handed_back(std::size_t server, std::uint32_t memory, Token token, bool denied,
-                         Time at) {
+void Checks::handed_back(std::size_t server, std::uint32_t memory, Token token, bool denied) {
   const auto known = [&](const HandedBack& each) {
     return each.token == token && each.server == server;
   };
   const bool again = std::ranges::any_of(handed_back_, known);
   const bool ended = std::ranges::find(abandoned_, token) != abandoned_.end();
   if (denied && !again && !ended && !schedule_->seized && schedule_->assumptions_hold) {
-    fail("denied", server_name(server) + " has nothing of " + token_text(token) + " to release",
-         at);
+    fail("denied", server_name(server) + " has nothing of " + token_text(token) + " to release");
   }
   handed_back_.push_back({token, server, memory});
 }
 
-void Checks::put_back(std::size_t server, std::uint32_t memory, Token token, Time at) {
+void Checks::put_back(std::size_t server, std::uint32_t memory, Token token) {
   for (const HandedBack& each : handed_back_) {
     if (each.token != token || each.server != server || each.memory != memory) continue;
-    fail("put_back", server_name(server) + " has " + token_text(token) + " again", at);
+    fail("put_back", server_name(server) + " has " + token_text(token) + " again");
   }
 }
 
-void Checks::kept_deleted(Token token, Time at) {
+void Checks::kept_deleted(Token token) {
   if (std::ranges::find(handed_back_, token, &HandedBack::token) != handed_back_.end()) return;
-  fail("freed", token_text(token) + " is given back, and its ward lives", at);
+  fail("freed", token_text(token) + " is given back, and its ward lives");
 }
 
 }  // namespace redlock::sim

@@ -20,9 +20,8 @@
 namespace redlock::sim {
 
 struct Violation {
-  std::string_view check;
+  const char* check;
   std::string what;
-  Time at;
 };
 
 /// DESIGN section 7, computed here once more.
@@ -30,17 +29,18 @@ lock::Duration kill_margin(lock::Duration ttl);
 
 class Checks {
  public:
-  void reset(const Schedule& schedule, Mutation mutation);
+  /// `now`: true time, as it goes on.
+  void reset(const Schedule& schedule, Mutation mutation, const Time& now);
   /// Looks for violations of this check alone.
   void look_only_for(std::string_view check) { only_ = check; }
 
   /// A client's new process.
   void session_began(std::size_t client);
-  void asked(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
-  void answered(std::size_t client, const lock::Reply& reply, Time at);
+  void asked(std::size_t client, const lock::Ask& ask, lock::Instant now);
+  void answered(std::size_t client, const lock::Reply& reply);
   void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
-                   Token lock_token, Time at);
-  void job_gone(std::size_t client, Time at);
+                   Token lock_token);
+  void job_gone(std::size_t client);
   [[nodiscard]] bool has_job(std::size_t client) const { return leases_[client].live; }
   /// Whether the client cannot know if the server has its lock. A server that has said that it is gone
   /// may have it again: by a late request, or by another process of the lock.
@@ -52,12 +52,11 @@ class Checks {
   /// The client stops its job: if that is because the lock is lost, it is not kept.
   void stopping(std::size_t client) { holds_[client].until = {}; }
   /// In good order.
-  void session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end,
-                     bool marked, Time at);
+  void session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end, bool marked);
   /// The loop has told the session: well, or badly or because it was stopped.
   void job_exited(std::size_t client, bool well);
   void paused(std::size_t client) { leases_[client].paused = true; }
-  void resumed(std::size_t client, Time at);
+  void resumed(std::size_t client);
   /// A server carried out an acquire and granted it.
   void granted(std::size_t server, Token token);
   /// Without a restart that anybody notices: its replica, which is now in its place, has not got
@@ -66,7 +65,7 @@ class Checks {
   /// It has it again.
   void remembers(std::size_t server, Token token);
   /// All that a process sent to a server was carried out, and nothing went wrong on the way.
-  void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner, Time at);
+  void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner);
   /// A server took the lock from its holder.
   void revoked(Token token) { revoked_.push_back(token); }
   [[nodiscard]] bool was_revoked(Token token) const {
@@ -74,21 +73,21 @@ class Checks {
   }
   /// One deleted it by force; a quorum has, or has nothing of it.
   void deleted(Token token) { deleted_.push_back(token); }
-  void seized(Token token, Time at) { seized_.push_back({token, at}); }
+  void seized(Token token) { seized_.push_back({token, time()}); }
 
   /// What was started is a ward, which nobody stops.
   void ward_started(std::size_t client) { leases_[client].live = false; }
   /// It has ended by itself.
   void ward_ended(Token token) { abandoned_.push_back(token); }
   /// It was told that the lock was lost.
-  void ward_warned(std::size_t client, Token token, Time at);
+  void ward_warned(std::size_t client, Token token);
   /// A server, with this memory of it, has carried out its owner's release of the lock. `denied`:
   /// and has said that it was not there, though that can be nobody else's doing than the keeper's.
-  void handed_back(std::size_t server, std::uint32_t memory, Token token, bool denied, Time at);
+  void handed_back(std::size_t server, std::uint32_t memory, Token token, bool denied);
   /// A server has put the lock back, or deleted it for its keeper.
-  void put_back(std::size_t server, std::uint32_t memory, Token token, Time at);
-  void kept_deleted(Token token, Time at);
-  void fail(std::string_view check, std::string what, Time at);
+  void put_back(std::size_t server, std::uint32_t memory, Token token);
+  void kept_deleted(Token token);
+  void fail(const char* check, std::string what);
   [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
   [[nodiscard]] std::size_t jobs() const { return grants_.size(); }
   /// Of those, the ones that are not the redlock of the next lock.
@@ -159,27 +158,29 @@ class Checks {
     Token lock_token;
   };
 
+  [[nodiscard]] Time time() const { return *now_; }
   void begin_attempt(Lease& lease, lock::AttemptId attempt);
-  void move_limit(std::size_t client, Time at);
-  void check_renewed(std::size_t client, Time at);
-  void count_losses(std::size_t client, Time at);
+  void move_limit(std::size_t client);
+  void check_renewed(std::size_t client);
+  void count_losses(std::size_t client);
   [[nodiscard]] bool is_deleted(Token token) const;
   [[nodiscard]] lock::Instant last_moment(std::size_t client) const;
-  [[nodiscard]] bool excused(std::size_t client, Time at) const;
-  void check_lifetime(std::size_t client, Time at);
-  void check_overlap(std::size_t client, Time at);
+  [[nodiscard]] bool excused(std::size_t client) const;
+  void check_lifetime(std::size_t client);
+  void check_overlap(std::size_t client);
   [[nodiscard]] std::uint32_t forgotten_by(Token token) const;
-  [[nodiscard]] bool is_forgotten(std::size_t client, std::size_t by, Time at) const;
-  void check_crowd(std::size_t client, Time at);
-  void check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
-  void check_holds(std::size_t client, Time at);
-  void check_once(std::size_t client, Time at);
-  void check_skip(std::size_t client, Time at);
+  [[nodiscard]] bool is_forgotten(std::size_t client, std::size_t by) const;
+  void check_crowd(std::size_t client);
+  void check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now);
+  void check_holds(std::size_t client);
+  void check_once(std::size_t client);
+  void check_skip(std::size_t client);
   void check_fence(const Grant& grant, Time began);
 
   std::string_view only_;
   const Schedule* schedule_ = nullptr;
   Mutation mutation_ = Mutation::none;
+  const Time* now_ = nullptr;
   lock::Duration lease_length_{};
   lock::Duration margin_{};
   std::array<Clock, kMostClients> clocks_{};

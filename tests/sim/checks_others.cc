@@ -11,90 +11,86 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
-void Checks::check_holds(std::size_t client, Time at) {
+void Checks::check_holds(std::size_t client) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
-    if (at >= holds_[other].until) continue;
+    if (time() >= holds_[other].until) continue;
     if (holds_[other].lock_token == leases_[client].lock_token) continue;
     if (std::ranges::find(revoked_, holds_[other].lock_token) != revoked_.end()) continue;
     fail("cut_short",
          client_name(client) + "'s job starts before the minimum hold of " + client_name(other) +
-             " is over",
-         at);
+             " is over");
   }
 }
 
 /// What a quorum knows of is not done again. A mark's time is that of a vote that came late: by
 /// less than a ttl, or no job would have been started on it.
-void Checks::check_once(std::size_t client, Time at) {
+void Checks::check_once(std::size_t client) {
   const Time period = schedule_->client[client].once;
   for (const Success& success : successes_) {
     if (!success.known || schedule_->client[success.client].once < period) continue;
-    if (at - success.began >= period - period / 50 - schedule_->timing.ttl) continue;
+    if (time() - success.began >= period - period / 50 - schedule_->timing.ttl) continue;
     fail("twice",
          client_name(client) + "'s job starts although " + client_name(success.client) +
-             "'s was successful",
-         at);
+             "'s was successful");
   }
 }
 
 /// Only a successful run makes another one superfluous, and only for a time. (A run that is known
 /// may have ended just now.)
-void Checks::check_skip(std::size_t client, Time at) {
+void Checks::check_skip(std::size_t client) {
   const Time period = schedule_->client[client].once;
   const Time most = period + period / 50 + schedule_->timing.ttl * 2;
   for (const Success& success : successes_) {
-    if (at - success.began <= most || !schedule_->assumptions_hold) return;
+    if (time() - success.began <= most || !schedule_->assumptions_hold) return;
   }
-  fail("skipped", client_name(client) + " does nothing, but nobody has done it", at);
+  fail("skipped", client_name(client) + " does nothing, but nobody has done it");
 }
 
-void Checks::check_overlap(std::size_t client, Time at) {
+void Checks::check_overlap(std::size_t client) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
-    if (other == client || !leases_[other].live || excused(other, at)) continue;
+    if (other == client || !leases_[other].live || excused(other)) continue;
     if (leases_[other].lock_token == leases_[client].lock_token)
       continue;  // one has joined the other
     if (may_be_together(leases_[other].lock_token, leases_[client].lock_token)) continue;
     // What is deleted by force is anybody's at once; its holder's job is to end soon.
     if (is_deleted(leases_[other].lock_token)) {
-      check_lifetime(other, at);
+      check_lifetime(other);
       continue;
     }
     // Forgotten while its job was being started: its next renewal says so.
-    if (is_forgotten(client, other, at)) continue;
-    if (is_forgotten(other, client, at)) {
-      check_lifetime(other, at);
+    if (is_forgotten(client, other)) continue;
+    if (is_forgotten(other, client)) {
+      check_lifetime(other);
       leases_[other].beside_limit =
-          std::min(leases_[other].beside_limit, clocks_[other].now(at) + lease_length_);
+          std::min(leases_[other].beside_limit, clocks_[other].now(time()) + lease_length_);
       continue;
     }
-    fail("overlap", client_name(client) + "'s job starts while " + client_name(other) + "'s lives",
-         at);
+    fail("overlap", client_name(client) + "'s job starts while " + client_name(other) + "'s lives");
   }
 }
 
 /// No more jobs at once than the lock has slots; those inside a job have its slot.
-void Checks::check_crowd(std::size_t client, Time at) {
+void Checks::check_crowd(std::size_t client) {
   const Token mine = leases_[client].lock_token;
   std::vector<Token> tokens = {mine};
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
     const Token theirs = leases_[other].lock_token;
-    if (other == client || !leases_[other].live || excused(other, at)) continue;
+    if (other == client || !leases_[other].live || excused(other)) continue;
     if (is_deleted(theirs) || !same_kind(theirs, mine)) continue;
     // One whose slot another has, too, whom servers let in that forgot it.
-    bool doubled = is_forgotten(client, other, at);
+    bool doubled = is_forgotten(client, other);
     for (std::size_t by = 0; by < schedule_->clients && !doubled; ++by) {
-      doubled = by != other && leases_[by].live && is_forgotten(other, by, at);
+      doubled = by != other && leases_[by].live && is_forgotten(other, by);
     }
-    if (doubled || is_forgotten(other, client, at)) continue;
+    if (doubled || is_forgotten(other, client)) continue;
     if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
   }
   if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;
   fail("crowd",
        client_name(client) + "'s job is one of " + std::to_string(tokens.size()) +
-           " at once, and the lock has " + std::to_string(slots_of(mine)) + " slots",
-       at);
+           " at once, and the lock has " + std::to_string(slots_of(mine)) + " slots");
 }
 
 std::size_t Checks::commands() const {
@@ -116,8 +112,7 @@ void Checks::check_fence(const Grant& grant, Time began) {
     if (grant.fence != before.fence && (grant.fence > before.fence || !ordered)) continue;
     fail("fence",
          client_name(grant.client) + "'s fence " + std::to_string(grant.fence) + " is not above " +
-             client_name(before.client) + "'s earlier " + std::to_string(before.fence),
-         grant.started);
+             client_name(before.client) + "'s earlier " + std::to_string(before.fence));
   }
 }
 
@@ -145,7 +140,7 @@ std::uint32_t Checks::forgotten_by(Token token) const {
 /// not safe when one server forgets. Both jobs run until the client's next renewal: then a quorum
 /// says that the lock is gone ("unstopped"), or nobody answers and the lease ends ("outlived",
 /// "beside").
-bool Checks::is_forgotten(std::size_t client, std::size_t by, Time at) const {
+bool Checks::is_forgotten(std::size_t client, std::size_t by) const {
   const Lease& lease = leases_[client];
   const std::uint32_t lost = forgotten_by(lease.lock_token);
   const bool joined = leases_[by].lock_token != leases_[by].granted_token;
@@ -154,7 +149,7 @@ bool Checks::is_forgotten(std::size_t client, std::size_t by, Time at) const {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const bool here = (lost >> i & 1U) == 0;
-    if (here && lease.words[i].expires > clocks_[client].now(at)) ++kept;
+    if (here && lease.words[i].expires > clocks_[client].now(time())) ++kept;
   }
   if (kept >= n - n / 2) return false;
   const bool majority = static_cast<std::size_t>(std::popcount(lost)) > n / 2;

@@ -7,29 +7,13 @@
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
-void Client::reset(Scene& scene, std::size_t index) {
-  scene_ = &scene;
-  index_ = static_cast<std::uint8_t>(index);
-  clock_ = client_clock(*scene.schedule, index);
-  runs_ = 0;
-  served_ = signalled_ = paused_ = frozen_ = false;
-  keeping_.reset();
-  session_.reset();
-  kept_ = kNoToken;
-  listens_.fill(0);
-  job_ = {};
-  stale_.reset();
-  stalled_.reset();
-  wake_at_ = kForever;
-  turns_at_once_ = 0;
-  inherited_ = {};
-  wait_.reset();
-  limit_ = lock::kNever;
-  starting_ = !is_inside() && !host().before;
+Client::Client(Scene& scene, std::size_t index)
+    : scene_(&scene),
+      index_(static_cast<std::uint8_t>(index)),
+      clock_(client_clock(*scene.schedule, index)),
+      starting_(!is_inside() && !host().before) {
   if (starting_) start_at(host().starts);
 }
 
@@ -42,17 +26,17 @@ void Client::plan(lock::Plan& plan) {
   plan.server_timeout = schedule.server_timeout;
   plan.slots = schedule.client[index_].mode.slots;
   plan.seed = random().next();
-  plan.patience.server_wait = random().one_of(seconds(10), seconds(10), seconds(2));
+  plan.patience.server_wait = random().one_of(10s, 10s, 2s);
   const std::uint32_t kind = random().below(100);
   if (schedule.client[index_].tries_once) {
     plan.patience.wait = lock::Duration::zero();
   } else if (!scene_->calm && kind < 20) {
-    plan.patience.wait = random().between(milliseconds(20), schedule.timing.ttl * 2);
+    plan.patience.wait = random().between(20ms, schedule.timing.ttl * 2);
   } else if (!scene_->calm && kind < 35) {
     plan.patience.wait = lock::Duration::zero();
   }
   if (random().percent(5) && !schedule.client[index_].keeps) {
-    plan.max_runtime = random().between(milliseconds(1), schedule.timing.ttl * 2);
+    plan.max_runtime = random().between(1ms, schedule.timing.ttl * 2);
   }
   if (has_stages()) plan_stage(plan);
 }
@@ -63,7 +47,7 @@ void Client::start_at(Time when) {
 
 void Client::start() {
   if (!starting_) return;  // killed before that
-  if (host_is_frozen()) return start_at(now() + milliseconds(10));
+  if (host_is_frozen()) return start_at(now() + 10ms);
   starting_ = false;
   if (session_) return;
   const lock::Instant local = clock_.now(now());
@@ -113,32 +97,13 @@ void Client::signal() {
   turn();
 }
 
-/// Word from a server.
-void Client::told(std::uint32_t session) {
-  if (!session_ || session != (runs_ & 0x3ffU)) return;
-  told_ = true;
-  turn();
-}
-
-void Client::woken(std::uint32_t session, lock::Duration in) {
-  if (!session_ || session != (runs_ & 0x3ffU)) return;
-  woken_ = std::min(in, woken_.value_or(in));
-  turn();
-}
-
-void Client::subscribed(std::uint32_t session, lock::ServerIndex server) {
-  if (!session_ || session != (runs_ & 0x3ffU)) return;
-  subscribed_ |= 1U << server;
-  turn();
-}
-
 /// One turn of the loop, as Runner::turn.
 void Client::turn() {
   if (!session_ || paused_) return;
   if (now() != last_turn_) turns_at_once_ = 0;
   last_turn_ = now();
   if (++turns_at_once_ > 2000) {
-    checks().fail("stuck", client_name(index_) + " turns without end", now());
+    checks().fail("stuck", client_name(index_) + " turns without end");
     return;
   }
   run_turn(clock_.now(now()));
@@ -153,7 +118,7 @@ void Client::run_turn(lock::Instant local) {
   }
   if (session_ && job_.exited) {
     job_.exited = false;
-    if (queues_) checks().fail("queue", client_name(index_) + " still waits", now());
+    if (queues_) checks().fail("queue", client_name(index_) + " still waits");
     if (keeping_) return lose_ward(local);
     checks().job_exited(index_, job_.status == 0 && !session_->watching_tree());
     step(lock::JobExited{job_.status}, local);
@@ -172,7 +137,7 @@ void Client::finish_turn(lock::Instant local) {
     Link::Arrival& arrival = arrivals_[next_arrival_++];
     const lock::Reply reply{arrival.ask, arrival.sent, std::move(arrival.answer)};
     if (scene_->story->on()) say_reply(reply);
-    checks().answered(index_, reply, now());
+    checks().answered(index_, reply);
     step(reply, local);
   }
   if (stalled_) return;
@@ -189,7 +154,7 @@ void Client::finish_turn(lock::Instant local) {
   warn_ward();
   if (!keeping_ && session_->watching_tree() && !job_.leader && !job_.tree)
     step(lock::JobTreeGone{}, local);
-  if (is_finished()) {
+  if (drive_->machine().finished()) {
     end_session();
   } else {
     schedule_wake();
@@ -222,8 +187,7 @@ void Client::check_loss() {
   const Token token = checks().lock_token(index_);
   if (scene_->schedule->twins || checks().was_revoked(token)) return;
   if (scene_->is_held(index_, token)) {
-    checks().fail("needless", client_name(index_) + " takes a lock for lost that a quorum has",
-                  now());
+    checks().fail("needless", client_name(index_) + " takes a lock for lost that a quorum has");
   }
 }
 
@@ -231,17 +195,17 @@ void Client::check_loss() {
 void Client::queue(lock::Ticket ticket) {
   queues_ = true;
   if (scene_->schedule->client[index_].tries_once) {
-    checks().fail("queue", client_name(index_) + " waits though it asks once", now());
+    checks().fail("queue", client_name(index_) + " waits though it asks once");
   }
   for (std::size_t i = 0; ticket != 0 && i < scene_->schedule->servers; ++i) {
     links_[i].join_queue(ticket, clock_.now(now()));
   }
   subscribe();
   if (!random().percent(40)) return;
-  const Time after = random().one_of({random().between(microseconds(0), milliseconds(2)),
-                                      random().between(microseconds(0), milliseconds(100))});
-  const milliseconds in(random().one_of(0U, 0U, 0U, 500U, random().below(5000)));
-  scene_->timeline->after(after, [this, session = run(), in] { woken(session, in); });
+  const Time after = random().one_of({random().between(0us, 2ms),
+                                      random().between(0us, 100ms)});
+  const Time in = random().one_of(0U, 0U, 0U, 500U, random().below(5000)) * 1ms;
+  scene_->timeline->after(after, [=, this, session = run()] { woken(session, in); });
 }
 
 /// Where it has not done so, or it tries to. The SUBSCRIBE arrives later, and later still the process
@@ -252,7 +216,9 @@ void Client::subscribe() {
     scene_->timeline->after(delay(), [this, server, session = run()] {
       if (!scene_->is_up(server)) return;
       listens_[server] = session;
-      scene_->timeline->after(delay(), [=, this] { subscribed(session, server); });
+      scene_->timeline->after(delay(), [=, this] {
+        hear(session, [=, this] { subscribed_ |= 1U << server; });
+      });
     });
   }
 }
@@ -260,48 +226,47 @@ void Client::subscribe() {
 bool Client::publish(std::uint8_t server, std::uint32_t session, lock::Duration in) {
   if (listens_[server] != session) return false;
   if (random().percent(20)) return true;  // and lost
-  const milliseconds told = std::chrono::duration_cast<milliseconds>(in);
-  scene_->timeline->after(delay(), [=, this] { woken(session, told); });
+  scene_->timeline->after(delay(), [=, this] { woken(session, in / 1ms * 1ms); });
   return true;
 }
 
 /// Once on each server.
 void Client::leave_queue(lock::ServerIndex server) {
-  if (!queues_) checks().fail("queue", client_name(index_) + " was in none", now());
+  if (!queues_) checks().fail("queue", client_name(index_) + " was in none");
   if (server + 1 == scene_->schedule->servers) queues_ = false;
 }
 
 void Client::ask(const lock::Ask& ask, lock::Instant local) {
   tokens_.asks(ask);
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew",      "repair",  "commit",
-                                           "mark",    "unmark",     "release", "leave",
-                                           "inquire", "leave queue"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",   "repair", "commit",  "mark",       "unmark",
+                                           "revoke",  "release", "leave",  "inquire", "leave queue"};
+    static_assert(std::size(kWords) == static_cast<std::size_t>(lock::Op::leave_queue) + 1);
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
     if (ask.attempt != lock::kNoAttempt) what += token_text(tokens_.own(ask.attempt));
     if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
     say(what);
   }
-  checks().asked(index_, ask, local, now());
+  checks().asked(index_, ask, local);
   links_[ask.server].ask(ask, local);
 }
 
 void Client::end_session() {
   if (keeping_ && !session_->finished()) return end_keeping();
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"job ended",   "not started", "done",
-                                           "conflict",    "unavailable", "misconfigured",
-                                           "interrupted", "lost",        "max runtime"};
+    constexpr std::string_view kWords[] = {"job ended",   "not started", "done",          "superseded",
+                                           "conflict",    "unavailable", "misconfigured", "interrupted",
+                                           "lost",        "max runtime"};
     say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
   }
   if (keeping_) job_.leader = job_.tree = false;
-  if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone", now());
+  if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone");
   listens_.fill(0);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
-  if (queues_) checks().fail("queue", client_name(index_) + " never leaves it", now());
+  if (queues_) checks().fail("queue", client_name(index_) + " never leaves it");
   const lock::Outcome::Kind end = session_->outcome().kind;
-  checks().session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_, now());
+  checks().session_ended(index_, run(), end, !mark_missing_);
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
   if (end == lock::Outcome::Kind::conflict || end == lock::Outcome::Kind::unavailable) {
     check_patience();
@@ -318,8 +283,8 @@ void Client::end_session() {
 void Client::start_later() {
   if (is_inside()) return;
   const Time pause =
-      random().one_of<Time>({random().between(microseconds(100), milliseconds(5)),
-                             random().between(milliseconds(1), scene_->schedule->timing.ttl / 2)});
+      random().one_of<Time>({random().between(100us, 5ms),
+                             random().between(1ms, scene_->schedule->timing.ttl / 2)});
   starting_ = true;
   start_at(now() + pause);
 }
@@ -327,7 +292,7 @@ void Client::start_later() {
 void Client::calm_down() {
   if (paused_) resume();
   if (job_.leader && next_stage() == nullptr) {
-    end_job_at(now() + random().between(milliseconds(1), milliseconds(30)));
+    end_job_at(now() + random().between(1ms, 30ms));
   }
 }
 
@@ -340,13 +305,11 @@ void Client::schedule_wake() {
   const Time at = std::max(clock_.when(deadline), now());
   if (at >= wake_at_ || at == kForever) return;
   wake_at_ = at;
-  scene_->timeline->at(at, [this, at] { wake(at); });
-}
-
-void Client::wake(Time at) {
-  if (at != wake_at_) return;
-  wake_at_ = kForever;
-  turn();
+  scene_->timeline->at(at, [this, at] {
+    if (at != wake_at_) return;
+    wake_at_ = kForever;
+    turn();
+  });
 }
 
 void Client::say(std::string_view what) {
@@ -356,7 +319,8 @@ void Client::say(std::string_view what) {
 void Client::say_reply(const lock::Reply& reply) {
   constexpr std::string_view kWords[] = {"granted",       "refused",  "renewed", "committed",
                                          "not committed", "released", "missing", "not mine",
-                                         "no answer",     "done",     "marked"};
+                                         "no answer",     "done",     "superseded", "marked", "revoked"};
+  static_assert(std::size(kWords) == std::variant_size_v<lock::Answer>);
   std::string what = "  hears " + server_name(reply.ask.server) + " on ";
   what += token_text(tokens_.own(reply.ask.attempt)) + ": ";
   what += kWords[reply.answer.index()];

@@ -7,19 +7,20 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "attempt_tokens.h"
 #include "checks.h"
-#include "timeline.h"
+#include "clock.h"
 #include "link.h"
-#include "redis/requests/request.h"
 #include "lock/drive.h"
 #include "lock/keeping.h"
 #include "lock/session.h"
 #include "network.h"
+#include "redis/requests/request.h"
+#include "request.h"
 #include "story.h"
 
 namespace redlock::sim {
@@ -37,28 +38,33 @@ struct Scene {
   LockSettings settings;
   Mutation mutation = Mutation::none;
   bool calm = false;  ///< the fair phase
-  Client* clients = nullptr;
+  std::deque<Client>* clients = nullptr;
   /// Whether a quorum of servers has the client's lock of this token, without those of which it cannot
   /// know it: they may have put the key back, or their last answer was lost.
   std::function<bool(std::size_t client, Token token)> is_held;
   std::function<bool(std::uint8_t server)> is_up;
 };
 
-class Client : public lock::Performer {
+class Client final : public lock::Performer {
  public:
-  void reset(Scene& scene, std::size_t index);
+  Client(Scene& scene, std::size_t index);
 
   void start();
   void turn();
   void take_in(std::size_t server, Inbound inbound);
   void signal();
-  void told(std::uint32_t session);
+  /// Its lock was revoked.
+  void told(std::uint32_t session) {
+    hear(session, [this] { told_ = true; });
+  }
   /// PUBLISH to a waiter of this client: whether it has subscribed. Some messages come late or not at
   /// all.
   bool publish(std::uint8_t server, std::uint32_t session, lock::Duration in);
   /// That server has lost its connections.
   void unsubscribe(std::uint8_t server) { listens_[server] = 0; }
-  void hear_released(std::uint32_t session);
+  void hear_released(std::uint32_t session) {
+    hear(session, [this] { word_ = true; });
+  }
   /// Whose it is: the ward's, which lives.
   [[nodiscard]] bool keeps(Token token) const;
   /// SIGSTOP, or a suspend of the whole host, until resume().
@@ -120,17 +126,23 @@ class Client : public lock::Performer {
   void begin_keeping(const lock::Spawn& order);
   void lose_ward(lock::Instant now);
   void warn_ward();
-  [[nodiscard]] bool is_finished() const;
   void queue(lock::Ticket ticket);
   void subscribe();
-  void woken(std::uint32_t session, lock::Duration in);
-  void subscribed(std::uint32_t session, lock::ServerIndex server);
+  /// Word from a server to that run.
+  template <class Note>
+  void hear(std::uint32_t session, Note note) {
+    if (!session_ || session != run()) return;
+    note();
+    turn();
+  }
+  void woken(std::uint32_t session, lock::Duration in) {
+    hear(session, [&] { woken_ = std::min(in, woken_.value_or(in)); });
+  }
   void leave_queue(lock::ServerIndex server);
   void ask(const lock::Ask& ask, lock::Instant now);
   void spawn(const lock::Spawn& order, lock::Instant now);
   void spawn_now(const lock::Spawn& order, lock::Instant now);
   void start_at(Time when);
-  void wake(Time at);
   void kill_job(int number);
   /// If no other one has begun by then.
   void end_job_at(Time when);

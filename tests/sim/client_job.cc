@@ -10,15 +10,14 @@
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 void Client::spawn(const lock::Spawn& order, lock::Instant local) {
   if (!scene_->calm && random().percent(scene_->schedule->stall_percent)) {
     // Stopped between the decision and the fork.
     stalled_ = order;
     stale_ = local;
-    const Time length = random().between(milliseconds(1), scene_->schedule->timing.ttl);
+    const Time length = random().between(1ms, scene_->schedule->timing.ttl);
     pause(false);
     scene_->timeline->after(length, [this] { resume(); });
     return;
@@ -48,7 +47,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
   if (next == nullptr) first_stage().served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
   checks().job_started(index_, order.attempt, order.fence, tokens_.own(order.attempt),
-                       tokens_.lock(order.attempt), now());
+                       tokens_.lock(order.attempt));
   start_inside({tokens_.lock(order.attempt), order.fence});
   if (has_stages()) {
     check_stages();
@@ -58,9 +57,9 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
     start_next(*next);
     return step(lock::JobStarted{}, local);
   }
-  Time runtime = random().between(milliseconds(1), milliseconds(30));
+  Time runtime = random().between(1ms, 30ms);
   if (!scene_->calm) {
-    const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
+    const Time longer = random().between(1ms, schedule.timing.ttl);
     runtime =
         random().one_of(runtime, longer, schedule.short_jobs ? runtime : schedule.calm_from * 2);
   }
@@ -78,14 +77,14 @@ void Client::kill_job(int number) {
   const lock::Duration grace = scene_->schedule->timing.grace;
   if (number == SIGKILL && !job_.killed) {
     job_.killed = true;
-    const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - milliseconds(2);
+    const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - 2ms;
     const Time takes = clock_.stretch(random().one_of<lock::Duration>(
-        {microseconds(100), random().between(microseconds(100), most), most, most}));
+        {100us, random().between(100us, most), most, most}));
     end_tree_at(now() + takes);
   } else if (number == SIGTERM && next_stage() != nullptr) {
     next_stage()->signal();
   } else if (number == SIGTERM && random().percent(50)) {
-    const Time takes = random().between(microseconds(100), grace + milliseconds(10));
+    const Time takes = random().between(100us, grace + 10ms);
     end_job_at(now() + takes);
   }
   if (scene_->story->on()) say(number == SIGKILL ? "sends its job KILL" : "sends its job TERM");
@@ -96,7 +95,7 @@ void Client::job_over() {
   job_.tree = false;
   check_tree();
   if (scene_->story->on()) say("has no job any more");
-  checks().job_gone(index_, now());
+  checks().job_gone(index_);
 }
 
 void Client::end_job_at(Time when) {
@@ -106,7 +105,7 @@ void Client::end_job_at(Time when) {
 }
 
 void Client::job_ends() {
-  if (frozen_) return end_job_at(now() + milliseconds(10));
+  if (frozen_) return end_job_at(now() + 10ms);
   job_.leader = false;
   job_.exited = true;
   // Descendants of a job that ends by itself are not the lock's business.
@@ -121,7 +120,7 @@ void Client::end_tree_at(Time when) {
 }
 
 void Client::tree_ends() {
-  if (frozen_) return end_tree_at(now() + milliseconds(1));
+  if (frozen_) return end_tree_at(now() + 1ms);
   job_.exited = job_.exited || job_.leader;
   job_.leader = false;
   kill_inside();
@@ -146,10 +145,10 @@ void Client::resume() {
   if (scene_->story->on()) say("goes on");
   if (frozen_ && scene_->mutation == Mutation::clock_stands_still) {
     clock_ = Clock(scene_->schedule->client[index_].rate,
-                   clock_.shown(Time::zero()) - (now() - paused_at_));
+                   clock_.shown(0s) - (now() - paused_at_));
   }
   paused_ = frozen_ = false;
-  checks().resumed(index_, now());
+  checks().resumed(index_);
   const std::optional<lock::Instant> stale = std::exchange(stale_, std::nullopt);
   if (const auto order = std::exchange(stalled_, std::nullopt)) {
     spawn_now(*order, *stale);
@@ -170,7 +169,7 @@ void Client::kill() {
   job_over();
   if (paused_) {
     paused_ = frozen_ = false;
-    checks().resumed(index_, now());
+    checks().resumed(index_);
   }
   stale_.reset();
   stalled_.reset();
@@ -190,7 +189,7 @@ bool Client::is_inside() const {
 template <class Each>
 void Client::each_inside(Each each) const {
   for (std::size_t i = 0; i < scene_->schedule->clients; ++i) {
-    if (scene_->schedule->client[i].inside == index_) each(scene_->clients[i]);
+    if (scene_->schedule->client[i].inside == index_) each((*scene_->clients)[i]);
   }
 }
 
@@ -199,7 +198,7 @@ void Client::start_inside(const Inherited& lock) const {
     if (inner.session_ || inner.starting_) return;  // it has outlived an earlier job
     inner.inherited_ = lock;
     inner.starting_ = true;
-    inner.start_at(now() + random().between(microseconds(100), milliseconds(40)));
+    inner.start_at(now() + random().between(100us, 40ms));
   });
 }
 
@@ -213,18 +212,8 @@ void Client::kill_inside() const {
   each_inside([](Client& inner) { inner.kill(); });
 }
 
-void Client::hear_released(std::uint32_t session) {
-  if (!session_ || session != run()) return;
-  word_ = true;
-  turn();
-}
-
 bool Client::keeps(Token token) const {
   return keeping_ && job_.leader && token == kept_;
-}
-
-bool Client::is_finished() const {
-  return drive_->machine().finished();
 }
 
 /// What was started is no job but a ward: it lives on without the lock, if it wants to.
@@ -249,7 +238,7 @@ void Client::lose_ward(lock::Instant local) {
 void Client::warn_ward() {
   if (!keeping_ || !keeping_->warns() || std::exchange(warned_, true)) return;
   if (scene_->story->on()) say("tells its ward that the lock is not kept any more");
-  checks().ward_warned(index_, kept_, now());
+  checks().ward_warned(index_, kept_);
 }
 
 /// A keeper that has warned its ward leaves the lock to expire. Any other keeper has released it.

@@ -10,16 +10,15 @@
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 Client* Client::next_stage() const {
   const auto next = scene_->schedule->next_stage(index_);
-  return next ? &scene_->clients[*next] : nullptr;
+  return next ? &(*scene_->clients)[*next] : nullptr;
 }
 
 Client& Client::first_stage() const {
-  return scene_->clients[scene_->schedule->first_stage(index_)];
+  return (*scene_->clients)[scene_->schedule->first_stage(index_)];
 }
 
 bool Client::has_stages() const {
@@ -34,7 +33,7 @@ void Client::plan_stage(lock::Plan& plan) {
   began_ = local;
   if (&first == this) {
     if (!scene_->calm && plan.patience.wait != lock::Duration::zero() && random().percent(40)) {
-      plan.patience.wait = random().between(milliseconds(20), scene_->schedule->timing.ttl * 2);
+      plan.patience.wait = random().between(20ms, scene_->schedule->timing.ttl * 2);
     }
     wait_ = plan.patience.wait;
     limit_ = lock::limit_of_waits(wait_, local);
@@ -47,7 +46,7 @@ void Client::plan_stage(lock::Plan& plan) {
 bool Client::host_is_frozen() const {
   for (std::size_t i = index_; scene_->schedule->client[i].before;) {
     i = *scene_->schedule->client[i].before;
-    if (scene_->clients[i].frozen_) return true;
+    if ((*scene_->clients)[i].frozen_) return true;
   }
   return false;
 }
@@ -58,7 +57,7 @@ void Client::start_next(Client& next) {
     starts = next.next_stage();
   }
   starts->starting_ = true;
-  starts->start_at(now() + random().between(microseconds(100), milliseconds(40)));
+  starts->start_at(now() + random().between(100us, 40ms));
 }
 
 /// The command of a run begins only while the run has all its locks.
@@ -68,8 +67,7 @@ void Client::check_stages() {
     const ClientHost& earlier = scene_->schedule->client[i];
     if (scene_->checks[earlier.lock].has_job(i)) continue;
     checks().fail("partial",
-                  client_name(index_) + "'s job starts without lock " + lock_name(earlier.lock),
-                  now());
+                  client_name(index_) + "'s job starts without lock " + lock_name(earlier.lock));
   }
 }
 
@@ -80,9 +78,9 @@ void Client::check_patience() {
   const Client& first = first_stage();
   if (!has_stages() || first.limit_ == lock::kNever) return;
   if (schedule.clients_stop || (job_.leader && schedule.troubled)) return;
-  const lock::Instant limit = std::max(first.limit_, began_ + milliseconds(1));
-  if (clock_.now(now()) <= limit + schedule.server_timeout + milliseconds(5)) return;
-  checks().fail("overslept", client_name(index_) + " waits for longer than its run may", now());
+  const lock::Instant limit = std::max(first.limit_, began_ + 1ms);
+  if (clock_.now(now()) <= limit + schedule.server_timeout + 5ms) return;
+  checks().fail("overslept", client_name(index_) + " waits for longer than its run may");
 }
 
 /// A redlock passes TERM on to its job; a redlock that waits for its lock gives up.
@@ -91,13 +89,13 @@ void Client::pass_on_term() {
   if (Client* const next = next_stage()) return next->signal();
   if (!random().percent(50)) return;
   const lock::Duration grace = scene_->schedule->timing.grace;
-  end_job_at(now() + random().between(microseconds(100), grace + milliseconds(10)));
+  end_job_at(now() + random().between(100us, grace + 10ms));
 }
 
 /// The redlock of this stage has ended: the job of the stage before.
 void Client::end_stage(int status, std::optional<lock::Outcome::Kind> end) {
   using Kind = lock::Outcome::Kind;
-  Client& before = scene_->clients[*host().before];
+  Client& before = (*scene_->clients)[*host().before];
   const bool gave_up = end == Kind::conflict || end == Kind::unavailable;
   const Mutation mutation = scene_->mutation;
   if (mutation == Mutation::stage_loss_untold && end == Kind::lost) return;
@@ -141,8 +139,7 @@ void Client::check_tree() {
   if (next == nullptr || (!next->session_ && !next->starting_ && !next->job_.tree)) return;
   checks().fail("orphan",
                 client_name(index_) + "'s job is over, but " + client_name(next->index_) +
-                    " or its job lives",
-                now());
+                    " or its job lives");
 }
 
 }  // namespace redlock::sim

@@ -16,8 +16,10 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -63,6 +65,27 @@ constexpr std::string_view kConversions[] = {
     "return redis.call('TYPE',KEYS[1]).ok",
     "local t=redis.call('TIME') return type(t[1])..#t[2]",
 };
+
+/// The commands. What begins with $ is one of its choices.
+constexpr const char* kForms[] = {
+    "GET $key", "SET $key $text", "SET $key $text PX $life", "SET $key $text nx px 60000",
+    "DEL $key $key", "TYPE $key", "STRLEN $key", "GETRANGE $key $index $index", "PTTL $key",
+    "PEXPIRE $key $life", "HGET $key $field", "HMGET $key $field $field", "HSET $key $field $text",
+    "HSET $key $field $text $field $text", "HDEL $key $field $field", "UNLINK $key $key",
+    "HSTRLEN $key $field", "ZADD $key $score $field", "ZADD $key NX $score $field",
+    "ZADD $key XX $score $field", "ZREM $key $field $field", "ZSCORE $key $field",
+    "ZRANK $key $field", "ZCARD $key", "ZRANGE $key $index $index WITHSCORES",
+    "ZRANGE $key $index $index", "ZRANGEBYSCORE $key $limit $limit LIMIT $index $index",
+    "ZRANGEBYSCORE $key $limit $limit WITHSCORES", "$any $key"};
+const std::map<std::string, Texts> kChoices = {
+    {"$key", {"k1", "k1", "k2", "k3", "k4"}},
+    {"$field", {"a", "b", "", "mark:a", "fence:abc", "c"}},
+    {"$text", {"", "1", "shared:abc", "revoked:abc {}", "0123456789"}},
+    {"$score", {"1", "2", "-3", "1800000000000", "inf", "2.5", "1e3", "x", "", "9007199254740993"}},
+    {"$limit", {"-inf", "+inf", "(1", "2", "(1800000000000", "(inf", "x"}},
+    {"$index", {"0", "1", "-1", "7", "-2", "-9", "1023", "x"}},
+    {"$life", {"60000", "90000", "2", "0", "-5", "x", "1.5"}},
+    {"$any", {"GET", "ZADD", "HSET", "PUBLISH", "SET", "TIME", "NOSUCH"}}};
 
 /// A blocking connection to a Redis server on a Unix socket. Every function throws
 /// std::runtime_error.
@@ -139,53 +162,19 @@ class Check {
   }
 
  private:
-  std::string one(std::initializer_list<const char*> texts) {
-    return *(texts.begin() + random_.below(static_cast<std::uint32_t>(texts.size())));
+  template <class All>
+  auto one_of(const All& all) {
+    return std::string(all[random_.index(std::size(all))]);
   }
-  std::string key() { return one({"k1", "k1", "k2", "k3", "k4"}); }
-  std::string field() { return one({"a", "b", "", "mark:a", "fence:abc", "c"}); }
-  std::string text() { return one({"", "1", "shared:abc", "revoked:abc {}", "0123456789"}); }
-  std::string score() {
-    return one({"1", "2", "-3", "1800000000000", "inf", "2.5", "1e3", "x", "", "9007199254740993"});
-  }
-  std::string limit() { return one({"-inf", "+inf", "(1", "2", "(1800000000000", "(inf", "x"}); }
-  std::string index() { return one({"0", "1", "-1", "7", "-2", "-9", "1023", "x"}); }
-  std::string life() { return one({"60000", "90000", "2", "0", "-5", "x", "1.5"}); }
 
   Texts draw() {
-    switch (random_.below(28)) {
-      case 0: return {"GET", key()};
-      case 1: return {"SET", key(), text()};
-      case 2: return {"SET", key(), text(), "PX", life()};
-      case 3: return {"SET", key(), text(), "nx", "px", "60000"};
-      case 4: return {"DEL", key(), key()};
-      case 5: return {"TYPE", key()};
-      case 6: return {"STRLEN", key()};
-      case 7: return {"GETRANGE", key(), index(), index()};
-      case 8: return {"PTTL", key()};
-      case 9: return {"PEXPIRE", key(), life()};
-      case 10: return {"HGET", key(), field()};
-      case 11: return {"HMGET", key(), field(), field()};
-      case 12: return {"HSET", key(), field(), text()};
-      case 13: return {"HSET", key(), field(), text(), field(), text()};
-      case 14: return {"HDEL", key(), field(), field()};
-      case 15: return {"UNLINK", key(), key()};
-      case 16: return {"HSTRLEN", key(), field()};
-      case 17: return {"ZADD", key(), score(), field()};
-      case 18: return {"ZADD", key(), "NX", score(), field()};
-      case 19: return {"ZREM", key(), field(), field()};
-      case 20: return {"ZSCORE", key(), field()};
-      case 21: return {"ZRANK", key(), field()};
-      case 22: return {"ZCARD", key()};
-      case 23: return {"ZRANGE", key(), index(), index(), "WITHSCORES"};
-      case 24: return {"ZRANGE", key(), index(), index()};
-      case 25: return {"ZRANGEBYSCORE", key(), limit(), limit(), "LIMIT", index(), index()};
-      case 26: return {"ZADD", key(), "XX", score(), field()};
-      default: break;
+    Texts words;
+    std::istringstream form(one_of(kForms));
+    for (std::string word; form >> word;) {
+      const auto choice = kChoices.find(word);
+      words.push_back(choice == kChoices.end() ? word : one_of(choice->second));
     }
-    return random_.percent(50)
-               ? Texts{"ZRANGEBYSCORE", key(), limit(), limit(), "WITHSCORES"}
-               : Texts{one({"GET", "ZADD", "HSET", "PUBLISH", "SET", "TIME", "NOSUCH"}), key()};
+    return words;
   }
 
   bool compare(const Texts& words) {

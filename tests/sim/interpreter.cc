@@ -2,6 +2,7 @@
 #include "interpreter.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -15,30 +16,23 @@ namespace {
 constexpr std::size_t kMostWords = 16;
 constexpr std::size_t kMemory = 64U << 20U;
 constexpr std::size_t kGarbage = 2U << 20U;  // about what a processor's cache has room for
-/// What commands answer with, apart from mistakes. Each is one table for ever: no script changes
-/// it.
-constexpr std::array<std::string_view, 6> kStatuses = {"OK",   "none", "string",
-                                                       "hash", "zset", "list"};
 
 void push(lua_State* lua, std::string_view text) {
   lua_pushlstring(lua, text.data(), text.size());
 }
 
-/// A table with one field: how Lua sees a status and an error.
-void push_marked(lua_State* lua, const char* mark, std::string_view text) {
+/// A table with one field: how Lua sees a status and an error. How many values it has pushed.
+int push_marked(lua_State* lua, const char* mark, std::string_view text) {
   lua_createtable(lua, 0, 1);
   push(lua, text);
   lua_setfield(lua, -2, mark);
+  return 1;
 }
 
 std::string_view text_at(lua_State* lua, int index) {
   std::size_t size = 0;
   const char* const text = lua_tolstring(lua, index, &size);
   return {text, size};
-}
-
-redis::Value error(std::string_view text) {
-  return {.type = redis::Value::Type::error, .text = std::string(text)};
 }
 
 /// What a script returns, which is on the top of the stack. No list of our scripts is marked.
@@ -78,16 +72,6 @@ redis::Value read_value(lua_State* lua) {
     lua_pop(lua, 1);
     if (over) return value;
   }
-}
-
-int status_reply(lua_State* lua) {
-  push_marked(lua, "ok", text_at(lua, 1));
-  return 1;
-}
-
-int error_reply(lua_State* lua) {
-  push_marked(lua, "err", text_at(lua, 1));
-  return 1;
 }
 
 /// The table stays the same, which is quicker: no script keeps it.
@@ -131,21 +115,19 @@ Interpreter::Interpreter(Patches mistakes)
   luaJIT_setmode(lua_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
 #endif
   lua_createtable(lua_, 0, 4);
-  for (const auto& [name, function] : {std::pair{"call", &call},
-                                       {"pcall", &protected_call},
-                                       {"status_reply", &status_reply},
-                                       {"error_reply", &error_reply}}) {
+  const luaL_Reg functions[] = {
+      {"call", [](lua_State* lua) { return run_command(lua, true); }},
+      {"pcall", [](lua_State* lua) { return run_command(lua, false); }},
+      {"status_reply", [](lua_State* lua) { return push_marked(lua, "ok", text_at(lua, 1)); }},
+      {"error_reply", [](lua_State* lua) { return push_marked(lua, "err", text_at(lua, 1)); }}};
+  for (const luaL_Reg& each : functions) {
     lua_pushlightuserdata(lua_, this);
-    lua_pushcclosure(lua_, function, 1);
-    lua_setfield(lua_, -2, name);
+    lua_pushcclosure(lua_, each.func, 1);
+    lua_setfield(lua_, -2, each.name);
   }
   lua_setglobal(lua_, "redis");
   keys_ = new_global_table(lua_, "KEYS");
   arguments_ = new_global_table(lua_, "ARGV");
-  std::ranges::transform(kStatuses, statuses_.begin(), [this](std::string_view text) {
-    push_marked(lua_, "ok", text);
-    return luaL_ref(lua_, LUA_REGISTRYINDEX);
-  });
   parsed_.assign(&memory_[0], &memory_[used_]);
 }
 
@@ -173,13 +155,10 @@ void Interpreter::push_reply(const CommandReply& reply) {
       return lua_pushnumber(lua, static_cast<lua_Number>(reply.integer));
     case CommandReply::Kind::text:
       return push(lua, reply.text);
-    case CommandReply::Kind::status: {
-      const auto* const known = std::ranges::find(kStatuses, reply.text);
-      return lua_rawgeti(lua, LUA_REGISTRYINDEX,
-                         statuses_.at(static_cast<std::size_t>(known - kStatuses.begin())));
-    }
+    case CommandReply::Kind::status:
     case CommandReply::Kind::error:
-      return push_marked(lua, "err", reply.text);
+      push_marked(lua, reply.kind == CommandReply::Kind::status ? "ok" : "err", reply.text);
+      return;
     case CommandReply::Kind::list:
       break;
   }
@@ -193,14 +172,6 @@ void Interpreter::push_reply(const CommandReply& reply) {
     }
     lua_rawseti(lua, -2, ++at);
   }
-}
-
-int Interpreter::call(lua_State* lua) {
-  return run_command(lua, true);
-}
-
-int Interpreter::protected_call(lua_State* lua) {
-  return run_command(lua, false);
 }
 
 /// An error of Lua's leaves this function without a return, so it has nothing to clean up.
@@ -264,9 +235,10 @@ redis::Value Interpreter::eval(Keyspace& keyspace, std::string_view script, Word
   set_words(lua_, arguments_, arguments);
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, function);
   const bool failed = lua_pcall(lua_, 0, 1, 0) != 0;
-  redis::Value value = failed && lua_type(lua_, -1) == LUA_TSTRING
-                           ? error("ERR Error running script: " + std::string(text_at(lua_, -1)))
-                           : read_value(lua_);
+  redis::Value value = read_value(lua_);
+  if (failed && value.type == redis::Value::Type::string) {
+    value = {.type = redis::Value::Type::error, .text = "ERR Error running script: " + value.text};
+  }
   lua_pop(lua_, 1);
   return value;
 }

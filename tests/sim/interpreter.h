@@ -7,7 +7,6 @@
 // https://redis.io/docs/latest/develop/programmability/lua-api/ says.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -40,8 +39,6 @@ class Interpreter {
   void restore_memory();
   int load(std::string_view script);
   void push_reply(const CommandReply& reply);
-  static int call(lua_State* lua);
-  static int protected_call(lua_State* lua);
   static int run_command(lua_State* lua, bool raises);
 
   Patches mistakes_;
@@ -51,7 +48,6 @@ class Interpreter {
   lua_State* lua_;
   int keys_;  ///< the places of these tables in Lua's registry
   int arguments_;
-  std::array<int, 6> statuses_;  ///< as kStatuses
   Keyspace* keyspace_ = nullptr;
   std::vector<Script> scripts_;
 };

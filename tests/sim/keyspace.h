@@ -6,8 +6,10 @@
 // which are redlock's own (interpreter.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,8 +41,12 @@ class Keyspace {
     Type type = Type::none;
     std::int64_t expires_ms = 0;  ///< 0: never
     std::string text;
-    std::vector<std::pair<std::string, std::string>> fields{};  ///< by name
-    std::vector<Member> members{};                              ///< by score, then by name
+    std::map<std::string, std::string, std::less<>> fields{};
+    std::vector<Member> members{};  ///< by score, then by name
+
+    auto find_member(std::string_view member) {
+      return std::ranges::find(members, member, &Member::name);
+    }
   };
   /// What INFO says.
   struct Identity {
@@ -52,74 +58,49 @@ class Keyspace {
 
   Identity identity;
   Publish publish = [](std::string_view, std::string_view) { return std::size_t{0}; };
-  /// Commands that the user may not call: the server refuses them with NOPERM.
-  std::vector<std::string> denied;
 
   /// From here on the clock shows this. A script sees one time from its beginning to its end.
   void set_now(std::int64_t now_ms) { now_ms_ = now_ms; }
   [[nodiscard]] std::int64_t now() const { return now_ms_; }
 
+  /// In commands.cc.
   const CommandReply& run(Words words);
 
   /// What another program or a fault does.
   void clear();
-  void put(std::string_view name, Type type, std::string_view text, std::int64_t expires_ms);
-  void put_field(std::string_view name, std::string_view field, std::string_view value);
-  void remove(std::string_view name);
+  Key& put(std::string_view name, Type type, std::string_view text, std::int64_t expires_ms);
+  /// False: there is none.
+  bool remove(std::string_view name);
 
   /// As it is at that time of its clock. Null: no such key.
   [[nodiscard]] const Key* look(std::string_view name, std::int64_t now_ms) const;
   [[nodiscard]] const std::vector<Key>& keys() const { return keys_; }
   void set_keys(const std::vector<Key>& keys) { keys_ = keys; }
 
- private:
-  using Command = void (Keyspace::*)(Words);
-  struct Named;
-  static const Named kCommands[];
+  // For the commands. After a failure the reply stays as it is.
 
   Key* find(std::string_view name);
+  /// Null: there is none, or there is one of another type, which is a failure.
   Key* find(std::string_view name, Type type);
-  Key& make(std::string_view name, Type type);
-  void drop_if_empty(Key& key);
+  /// Null: there is one of another type, which is a failure.
+  Key* find_or_make(std::string_view name, Type type);
   void fail(std::string_view text);
   void integer(std::int64_t number);
   void text(std::string_view text);
-  void text_or_nil(const std::string* text);
-  void begin_list();
-  void list_members(const Key* key, std::size_t from, std::size_t to, bool scores);
+  void status(std::string_view text);
+  /// To append to, with room for so many texts that are made.
+  std::vector<std::string_view>& begin_list(std::size_t made = 0);
+  /// Keeps a text for the reply.
+  const std::string& made(std::string text) { return made_.emplace_back(std::move(text)); }
 
-  void get(Words words);
-  void set(Words words);
-  void del(Words words);
-  void type(Words words);
-  void strlen(Words words);
-  void getrange(Words words);
-  void pttl(Words words);
-  void pexpire(Words words);
-  void hget(Words words);
-  void hmget(Words words);
-  void hset(Words words);
-  void hdel(Words words);
-  void hstrlen(Words words);
-  void zadd(Words words);
-  void zrem(Words words);
-  void zscore(Words words);
-  void zrank(Words words);
-  void zcard(Words words);
-  void zrange(Words words);
-  void zrangebyscore(Words words);
-  void publish_message(Words words);
-  void time(Words words);
-  void info(Words words);
+ private:
+  Key& make(std::string_view name, Type type);
+  bool reply(CommandReply::Kind kind);
 
   std::int64_t now_ms_ = 0;
   std::vector<Key> keys_;  ///< one that is not there has the type none, and keeps its memory
   CommandReply reply_;
-  std::string scratch_;
-  std::vector<std::string> numbers_;
+  std::vector<std::string> made_;
 };
-
-/// As Redis shows a number.
-std::string show_number(double number);
 
 }  // namespace redlock::sim

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "attempt_tokens.h"
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "network.h"
 #include "redis/connection/pipeline.h"
 #include "redis/requests/request.h"
+#include "request.h"
 
 namespace redlock::sim {
 

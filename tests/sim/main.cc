@@ -92,14 +92,11 @@ std::string describe(const Schedule& schedule) {
 void print_violation(World& world, const Schedule& schedule, const Result& result) {
   const Schedule shorter = shrink(world, schedule, result.violation->check);
   const Result again = world.run(shorter, true);
-  const std::string hosts = describe(shorter);
-  std::printf("%s%s", hosts.c_str(), world.story().c_str());
-  std::printf(
-      "VIOLATION %.*s: %s (seed %llu, %zu of its %zu faults; --seed %llu -v shows it whole)\n",
-      static_cast<int>(again.violation->check.size()), again.violation->check.data(),
-      again.violation->what.c_str(), static_cast<unsigned long long>(schedule.seed),
-      shorter.faults.size(), schedule.faults.size(),
-      static_cast<unsigned long long>(schedule.seed));
+  const std::string seed = std::to_string(schedule.seed);
+  std::printf("%s%s", describe(shorter).c_str(), world.story().c_str());
+  std::printf("VIOLATION %s: %s (seed %s, %zu of its %zu faults; --seed %s -v shows it whole)\n",
+              again.violation->check, again.violation->what.c_str(), seed.c_str(),
+              shorter.faults.size(), schedule.faults.size(), seed.c_str());
 }
 
 /// True if there was no violation.
@@ -121,7 +118,7 @@ bool run(const Options& options, bool whole) {
     }
     if (!result.violation) continue;
     if (whole) {
-      std::printf("VIOLATION %s: %s\n", std::string(result.violation->check).c_str(),
+      std::printf("VIOLATION %s: %s\n", result.violation->check,
                   result.violation->what.c_str());
     } else {
       print_violation(*world, schedule, result);

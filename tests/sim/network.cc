@@ -2,13 +2,10 @@
 #include "network.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 void Network::reset(const Schedule& schedule) {
   schedule_ = &schedule;
@@ -18,27 +15,24 @@ void Network::reset(const Schedule& schedule) {
     connections_[i].used = false;
   }
   used_ = 0;
+  heal();
   calm_ = false;
-  std::memset(down_, 0, sizeof down_);
-  std::memset(stopped_, 0, sizeof stopped_);
-  for (auto& held : to_server_) std::fill(std::begin(held), std::end(held), Time::zero());
-  for (auto& held : to_client_) std::fill(std::begin(held), std::end(held), Time::zero());
+  down_ = stopped_ = {};
 }
 
 Time Network::delay() {
-  if (calm_) return random_.between(schedule_->delay_low, milliseconds(1));
+  if (calm_) return random_.between(schedule_->delay_low, 1ms);
   Time delay = random_.between(schedule_->delay_low, schedule_->delay_high);
   if (schedule_->late_percent > 0 && random_.percent(schedule_->late_percent)) {
-    delay += random_.between(Time::zero(), schedule_->late);
+    delay += random_.between(0s, schedule_->late);
   }
   return delay;
 }
 
 /// If it was the last event of the connection, the slot is free again.
-template <ConnectionEvent kind>
-void Network::schedule(ConnectionId id, Time at) {
+void Network::schedule(ConnectionEvent kind, ConnectionId id, Time at) {
   ++connections_[id].coming;
-  timeline_.at(at, [this, id, stamp = connections_[id].stamp] {
+  timeline_.at(at, [this, kind, id, stamp = connections_[id].stamp] {
     if (connections_[id].stamp != stamp) return;
     happens_(kind, id);
     const Connection& connection = connections_[id];
@@ -67,31 +61,22 @@ ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32
     id = static_cast<ConnectionId>(used_++);
     if (used_ > connections_.size()) connections_.emplace_back();
   }
-  Connection& connection = connections_[id];
-  connection.used = true;
-  connection.client = client;
-  connection.server = server;
-  connection.session = session;
-  connection.open = true;
-  connection.served = true;
-  connection.breaking = connection.over = connection.fin = connection.waiting = false;
-  connection.clean = clean;
-  connection.arrived = connection.coming = 0;
-  connection.requests.clear();
-  connection.answers.clear();
-  connection.last_request = connection.last_response = Time::zero();
   const Time held = std::max(to_server_[client][server], to_client_[client][server]);
   Time at = std::max(timeline_.now(), held) + delay() + delay();
   if (client == schedule_->slow_client && !calm_) {
     const ServerHost& host = schedule_->server[server];
     at += random_.between(host.connects_after, host.connects_in);
   }
-  connection.established = at;
-  if (down_[server]) {
-    schedule<ConnectionEvent::refused>(id, at);
-  } else {
-    schedule<ConnectionEvent::connected>(id, at);
-  }
+  connections_[id] = {.client = client,
+                      .server = server,
+                      .session = session,
+                      .used = true,
+                      .open = true,
+                      .served = true,
+                      .clean = clean,
+                      .established = at,
+                      .stamp = connections_[id].stamp};
+  schedule(down_[server] ? ConnectionEvent::refused : ConnectionEvent::connected, id, at);
   return id;
 }
 
@@ -106,15 +91,15 @@ void Network::send(ConnectionId id, Request request) {
   const Time back = std::max(held, to_client_[connection.client][connection.server]);
   // TCP_USER_TIMEOUT, as redis/servers/server_set.cc sets it: if data stays unacknowledged for
   // longer, the connection ends.
-  const Time limit = std::max<Time>(seconds(1), schedule_->timing.ttl / 6);
+  const Time limit = std::max<Time>(1s, schedule_->timing.ttl / 6);
   if (back > now + limit) {
     connection.breaking = true;
-    schedule<ConnectionEvent::broken>(id, now + limit);
+    schedule(ConnectionEvent::broken, id, now + limit);
     if (held > now + limit) return;
   }
   connection.last_request = std::max(connection.last_request, std::max(now, held) + delay());
   connection.requests.push_back(std::move(request));
-  schedule<ConnectionEvent::request>(id, connection.last_request);
+  schedule(ConnectionEvent::request, id, connection.last_request);
   if (!calm_ && schedule_->break_percent > 0 && random_.percent(schedule_->break_percent)) cut(id);
 }
 
@@ -146,26 +131,26 @@ void Network::respond(ConnectionId id, lock::Answer answer) {
   connection.last_response =
       std::max(connection.last_response, std::max(timeline_.now(), held) + delay());
   connection.answers.push_back(std::move(answer));
-  schedule<ConnectionEvent::response>(id, connection.last_response);
+  schedule(ConnectionEvent::response, id, connection.last_response);
 }
 
 void Network::respond_later(ConnectionId id, lock::Answer answer, Time at) {
   Connection& connection = connections_[id];
   connection.waiting = true;
   connection.answer = std::move(answer);
-  schedule<ConnectionEvent::acknowledged>(id, at);
+  schedule(ConnectionEvent::acknowledged, id, at);
 }
 
 void Network::acknowledge(ConnectionId id) {
   Connection& connection = connections_[id];
   if (!connection.waiting) return;
   if (stopped_[connection.server]) {
-    return schedule<ConnectionEvent::acknowledged>(id, timeline_.now() + milliseconds(5));
+    return schedule(ConnectionEvent::acknowledged, id, timeline_.now() + 5ms);
   }
   connection.waiting = false;
   respond(id, std::move(connections_[id].answer));
   for (std::uint32_t i = 0; i < connections_[id].arrived; ++i) {
-    schedule<ConnectionEvent::run_request>(id, timeline_.now());
+    schedule(ConnectionEvent::run_request, id, timeline_.now());
   }
 }
 
@@ -181,7 +166,7 @@ void Network::hang_up(ConnectionId id, bool orderly) {
   Connection& connection = connections_[id];
   connection.open = false;
   connection.fin = orderly && connection.clean && !connection.breaking;
-  if (connection.fin) schedule<ConnectionEvent::hung_up>(id, connection.last_request);
+  if (connection.fin) schedule(ConnectionEvent::hung_up, id, connection.last_request);
   if (connection.coming == 0 && connection.arrived == 0) free(id);
 }
 
@@ -195,7 +180,7 @@ void Network::cut(ConnectionId id) {
   const Time held = to_client_[connection.client][connection.server];
   connection.last_response =
       std::max(connection.last_response, std::max(timeline_.now(), held) + delay());
-  schedule<ConnectionEvent::broken>(id, connection.last_response);
+  schedule(ConnectionEvent::broken, id, connection.last_response);
 }
 
 void Network::cut(std::uint8_t client, std::uint8_t server) {
@@ -214,8 +199,7 @@ void Network::hold(std::uint8_t client, std::uint8_t server, bool to_server, Tim
 
 void Network::heal() {
   calm_ = true;
-  for (auto& held : to_server_) std::fill(std::begin(held), std::end(held), Time::zero());
-  for (auto& held : to_client_) std::fill(std::begin(held), std::end(held), Time::zero());
+  to_server_ = to_client_ = {};
 }
 
 void Network::server_down(std::uint8_t server) {
@@ -242,8 +226,8 @@ void Network::server_continued(std::uint8_t server) {
     // Each connection in its order, one connection before or after the other.
     Time at = timeline_.now();
     for (std::uint32_t i = 0; i < connection.arrived; ++i) {
-      at += random_.between(microseconds(1), microseconds(50));
-      schedule<ConnectionEvent::run_request>(id, at);
+      at += random_.between(1us, 50us);
+      schedule(ConnectionEvent::run_request, id, at);
     }
     connections_[id].last_request = std::max(connection.last_request, at);
   }

@@ -5,13 +5,14 @@
 // what was on its way to the server may still be carried out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
 
-#include "timeline.h"
+#include "clock.h"
 #include "lock/vote.h"
 #include "random.h"
 #include "request.h"
@@ -48,8 +49,8 @@ struct Connection {
   std::uint32_t arrived = 0;   ///< requests that wait in the server's kernel
   bool waiting = false;        ///< the server waits for its replica, and carries out no other
   lock::Answer answer{};       ///< … before it sends this
-  std::deque<Request> requests;      ///< on their way, or arrived
-  std::deque<lock::Answer> answers;  ///< on their way
+  std::deque<Request> requests{};      ///< on their way, or arrived
+  std::deque<lock::Answer> answers{};  ///< on their way
   Time established{};          ///< what happens to the server before that is nothing to it
   Time last_request{};
   Time last_response{};
@@ -118,8 +119,7 @@ class Network final : public Transport {
  private:
   void free(ConnectionId id);
   [[nodiscard]] Time delay();
-  template <ConnectionEvent kind>
-  void schedule(ConnectionId id, Time at);
+  void schedule(ConnectionEvent kind, ConnectionId id, Time at);
 
   Timeline& timeline_;
   Random& random_;
@@ -129,10 +129,11 @@ class Network final : public Transport {
   std::vector<ConnectionId> free_;
   std::size_t used_ = 0;
   bool calm_ = false;
-  Time to_server_[kMostClients][kMostServers]{};  ///< held up until
-  Time to_client_[kMostClients][kMostServers]{};
-  bool down_[kMostServers]{};
-  bool stopped_[kMostServers]{};
+  using Held = std::array<std::array<Time, kMostServers>, kMostClients>;
+  Held to_server_{};  ///< held up until
+  Held to_client_{};
+  std::array<bool, kMostServers> down_{};
+  std::array<bool, kMostServers> stopped_{};
 };
 
 }  // namespace redlock::sim

@@ -3,13 +3,14 @@
 // What both simulators understand: -n COUNT, --seed N, --seeds FROM..TO, --only NAME, --mutation NAME.
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "mutation.h"
-#include "words.h"
 
 namespace redlock::sim {
 
@@ -23,9 +24,8 @@ struct Options {
 };
 
 inline bool read_number(std::string_view text, std::uint64_t& number) {
-  const auto read = read_integer(text);
-  number = static_cast<std::uint64_t>(read.value_or(0));
-  return read.has_value();
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
 }
 
 inline bool read_option(std::string_view word, std::string_view value, Options& options) {

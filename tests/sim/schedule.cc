@@ -5,13 +5,11 @@
 
 namespace redlock::sim {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-namespace {
+using namespace std::chrono_literals;
 
 using Kind = Fault::Kind;
+
+namespace {
 
 /// Relative drift within the bound (1 % and 2 ms of the ttl): half of it for either side.
 constexpr std::int64_t kHalfDrift = 4'900;
@@ -42,25 +40,22 @@ std::string_view text(Fault::Kind kind) {
 }
 
 void Schedule::draw(std::uint64_t new_seed) {
-  std::vector<Fault> memory = std::move(faults);
   *this = {};
-  faults = std::move(memory);
-  faults.clear();
   seed = new_seed;
   Random random(seed);
   run_seed = random.next();
 
   servers = random.one_of<std::size_t>(1, 2, 3, 3, 3, 3, 3, 4, 5, 5);
   clients = random.one_of<std::size_t>(1, 2, 2, 2, 3, 3, 4);
-  timing.ttl = random.one_of<Time>(seconds(1), seconds(1), seconds(2), seconds(5));
-  timing.grace = random.one_of<Time>(timing.ttl / 6, timing.ttl / 6, Time::zero(), timing.ttl / 3);
+  timing.ttl = random.one_of<Time>(1s, 1s, 2s, 5s);
+  timing.grace = random.one_of<Time>(timing.ttl / 6, timing.ttl / 6, 0s, timing.ttl / 3);
   restart_grace = timing.ttl * random.one_of(0, 1, 1, 1, 2);
-  server_timeout = std::min<Time>(milliseconds(200), timing.ttl / 10);
+  server_timeout = std::min<Time>(200ms, timing.ttl / 10);
   connect_timeout = timing.ttl / 10;
-  delay_low = microseconds(300);
-  delay_high = random.one_of<Time>(microseconds(600), milliseconds(2), milliseconds(10));
+  delay_low = 300us;
+  delay_high = random.one_of<Time>(600us, 2ms, 10ms);
   late_percent = random.one_of(0U, 0U, 1U, 5U);
-  late = random.one_of<Time>(milliseconds(20), server_timeout * 2, timing.ttl / 2);
+  late = random.one_of<Time>(20ms, server_timeout * 2, timing.ttl / 2);
   stall_percent = random.one_of(0U, 0U, 10U);
   calm_from = random.between(timing.ttl / 2, timing.ttl * 3);
   draw_hosts(random);
@@ -75,6 +70,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_readers();
   draw_slots();
   draw_fail_overs();
+  std::ranges::stable_sort(faults, {}, &Fault::at);
   draw_several();
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::ranges::any_of(faults, loses_data, &Fault::kind);
@@ -83,17 +79,12 @@ void Schedule::draw(std::uint64_t new_seed) {
   // Nobody waits until a replica has a mark or a tombstone.
   marks_are_kept = assumptions_hold && !forgets && !twins && !replicated;
   seizures_are_kept = assumptions_hold && !forgets && !replicated;
-  clients_stop = stall_percent > 0 || std::ranges::any_of(faults, [](const Fault& fault) {
-                   return fault.kind == Kind::pause || fault.kind == Kind::suspend;
-                 });
-  troubled = late_percent + break_percent > 0 ||
-             std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
-               return fault.kind != Kind::hand_back && fault.kind != Kind::rumour;
-             });
-}
-
-void Schedule::sort_faults() {
-  std::ranges::stable_sort(faults, {}, &Fault::at);
+  clients_stop = stall_percent > 0;
+  troubled = late_percent + break_percent > 0;
+  for (const Fault& each : faults) {
+    clients_stop |= each.kind == Kind::pause || each.kind == Kind::suspend;
+    troubled |= each.kind != Kind::hand_back && each.kind != Kind::rumour;
+  }
 }
 
 /// The last client runs inside the jobs of the first.
@@ -101,7 +92,7 @@ void Schedule::draw_nesting(Random& random) {
   if (clients < 2 || cron || twins || !random.percent(25)) return;
   ClientHost& inner = client[clients - 1];
   inner.inside = 0;
-  inner.min_hold = inner.once = Time::zero();
+  inner.min_hold = inner.once = 0s;
 }
 
 /// Minimum holds in every third schedule, of some hosts; runs that are needed only once in others.
@@ -109,13 +100,13 @@ void Schedule::draw_holds(Random& random) {
   if (random.percent(25)) {
     const Time period = random.between(timing.ttl / 2, timing.ttl * 4);
     for (ClientHost& host : few()) {
-      host.once = random.one_of<Time>({period, period, period, period * 2, Time::zero()});
+      host.once = random.one_of<Time>({period, period, period, period * 2, 0s});
     }
   }
   if (!random.percent(33)) return;
   for (ClientHost& host : few()) {
-    const Time length = random.between(milliseconds(1), timing.ttl * 3);
-    host.min_hold = random.one_of<Time>({Time::zero(), timing.ttl, length, length});
+    const Time length = random.between(1ms, timing.ttl * 3);
+    host.min_hold = random.one_of<Time>({0s, timing.ttl, length, length});
   }
 }
 
@@ -127,14 +118,14 @@ Time Schedule::longest_hold() const {
 
 void Schedule::draw_hosts(Random& random) {
   const std::int64_t drift = random.one_of<std::int64_t>(0, kHalfDrift, kHalfDrift);
-  const Time skew = random.one_of<Time>(Time::zero(), milliseconds(50), seconds(2));
+  const Time skew = random.one_of<Time>(0s, 50ms, 2s);
   const std::uint32_t age = random.below(4);
   for (std::size_t i = 0; i < kMostServers; ++i) {
     ServerHost& host = server[i];
     host.rate = drift * random.one_of(-1, 0, 1, 1);
-    host.wall_offset = random.between(Time::zero(), skew);
+    host.wall_offset = random.between(0s, skew);
     host.same_as = static_cast<std::uint8_t>(i);
-    host.up_for = age == 0 ? Time::zero() : restart_grace * random.one_of(3, 3, age == 1 ? 0 : 3);
+    host.up_for = age == 0 ? 0s : restart_grace * random.one_of(3, 3, age == 1 ? 0 : 3);
     if (age == 3 && random.percent(80)) {
       host.fence = kStartMs - 100'000 + random.below(3);
       host.fence_of_this_life = !random.percent(10);
@@ -144,7 +135,7 @@ void Schedule::draw_hosts(Random& random) {
   const bool together = cron || random.percent(30);
   for (ClientHost& host : few()) {
     host.rate = drift * random.one_of(-1, -1, 0, 1);
-    host.starts = random.between(Time::zero(), together ? Time(milliseconds(3)) : timing.ttl / 2);
+    host.starts = random.between(0s, together ? Time(3ms) : timing.ttl / 2);
     host.tries_once = cron;
   }
   if (servers >= 3 && !cron && random.percent(4)) {
@@ -176,7 +167,6 @@ void Schedule::draw_faults(Random& random) {
   }
   const std::uint32_t count = 1 + random.below(profile == everything ? 8 : 5);
   for (std::uint32_t i = 0; i < count; ++i) faults.push_back(draw_fault(random, profile));
-  sort_faults();
 }
 
 /// In every fifth schedule; in every third of these at once. By numbers of their own: the other
@@ -187,24 +177,21 @@ void Schedule::draw_revocations() {
   seized = !twins && random.percent(33);
   const std::uint32_t count = 1 + random.below(3);
   for (std::uint32_t i = 0; i < count; ++i) {
-    Fault fault;
-    fault.at = random.between(Time::zero(), calm_from);
-    fault.kind = seized ? Kind::seize : Kind::revoke;
-    fault.server = random.index(servers);
-    fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
+    const Fault fault{.at = random.between(0s, calm_from),
+                      .kind = seized ? Kind::seize : Kind::revoke,
+                      .server = random.index(servers),
+                      .length = random.one_of<Time>(1ms, 20ms, timing.ttl / 2)};
     faults.push_back(fault);
     if (seized && random.percent(60)) draw_straddling(random, fault);
   }
-  sort_faults();
 }
 
 /// What holders send to one server before it is asked to delete their locks arrives after that.
 void Schedule::draw_straddling(Random& random, const Fault& takeover) {
-  Fault fault;
-  fault.kind = Kind::deaf;
-  fault.at = std::max<Time>(takeover.at - random.between(Time::zero(), timing.ttl / 3), {});
-  fault.server = random.index(servers);
-  const Time end = takeover.at + takeover.length * 2 + random.between(Time::zero(), timing.ttl / 6);
+  Fault fault{.at = std::max<Time>(takeover.at - random.between(0s, timing.ttl / 3), {}),
+              .kind = Kind::deaf,
+              .server = random.index(servers)};
+  const Time end = takeover.at + takeover.length * 2 + random.between(0s, timing.ttl / 6);
   fault.length = end - fault.at;
   for (std::uint8_t i = 0; i < clients; ++i) {
     fault.client = i;
@@ -220,19 +207,18 @@ void Schedule::draw_keepers() {
   const bool all = random.percent(50);
   for (std::size_t i = 0; i < (all ? clients : 1); ++i) {
     client[i].keeps = true;
-    client[i].min_hold = client[i].once = Time::zero();
+    client[i].min_hold = client[i].once = 0s;
   }
   const std::uint32_t count = 1 + random.below(4);
   for (std::uint32_t i = 0; i < count; ++i) {
     Fault fault;
-    fault.at = random.between(Time::zero(), calm_from);
+    fault.at = random.between(0s, calm_from);
     fault.kind = random.percent(15) ? Kind::rumour : Kind::hand_back;
     fault.server = random.index(servers);
     fault.client = random.index(clients);
-    fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
+    fault.length = random.one_of<Time>(1ms, 20ms, timing.ttl / 2);
     faults.push_back(fault);
   }
-  sort_faults();
 }
 
 /// In every twentieth schedule, by numbers of their own: a client that waits for all answers, as it
@@ -253,8 +239,8 @@ void Schedule::draw_slow_connections() {
   }
   for (ClientHost& host : few()) host.starts = timing.ttl / 8 + host.starts;
   slow_client = random.index(clients);
-  client[slow_client].starts = random.between(Time::zero(), milliseconds(5));
-  client[slow_client].once = milliseconds(1);
+  client[slow_client].starts = random.between(0s, 5ms);
+  client[slow_client].once = 1ms;
   const Time begin = client[slow_client].starts + random.between(delay_high * 4, timing.ttl / 10);
   const Time length = timing.ttl + random.between(timing.ttl / 4, timing.ttl * 3 / 2);
   faults.push_back({.at = begin, .kind = Kind::pause, .client = slow_client, .length = length});
@@ -272,13 +258,12 @@ void Schedule::draw_slow_connections() {
   }
   short_jobs = random.percent(50);
   if (!short_jobs) {
-    constexpr Time kDown = milliseconds(20);
-    const Time at = begin + timing.ttl + random.between(milliseconds(20), length - timing.ttl);
+    constexpr Time kDown = 20ms;
+    const Time at = begin + timing.ttl + random.between(20ms, length - timing.ttl);
     faults.push_back({.at = at, .kind = Kind::crash_empty, .server = other, .length = kDown});
-    server[other].connects_after = at + kDown + milliseconds(5);
+    server[other].connects_after = at + kDown + 5ms;
     server[other].connects_in = std::max(begin + length, server[other].connects_after);
   }
-  sort_faults();
 }
 
 /// Servers whose counters differ, so that every grant needs a commit, and lines that break
@@ -299,12 +284,10 @@ void Schedule::draw_disagreement(Random& random) {
     if (random.percent(60)) fault.kind = Kind::cut;
     faults.push_back(fault);
   }
-  sort_faults();
 }
 
 Fault Schedule::draw_fault(Random& random, std::uint32_t profile) const {
-  Fault fault;
-  fault.at = random.between(Time::zero(), calm_from);
+  Fault fault{.at = random.between(0s, calm_from)};
   const auto pick = profile == everything
                         ? random.one_of<std::uint32_t>(network, servers_fail, clients_fail)
                         : profile;
@@ -330,8 +313,8 @@ void Schedule::draw_target(Random& random, Fault& fault) const {
   if (fault.kind == Kind::isolate) {
     fault.server = static_cast<std::uint8_t>(1 + random.below((1U << servers) - 1));
   }
-  fault.length = random.one_of<Time>({random.between(milliseconds(1), milliseconds(60)),
-                                      random.between(milliseconds(20), timing.ttl / 2),
+  fault.length = random.one_of<Time>({random.between(1ms, 60ms),
+                                      random.between(20ms, timing.ttl / 2),
                                       random.between(timing.ttl / 2, timing.ttl * 2)});
 }
 
@@ -347,7 +330,7 @@ void Schedule::draw_swarm() {
         Kind::suspend, Kind::kill, Kind::signal}) {
     if (random.percent(65)) continue;
     for (std::uint32_t count = 1 + random.below(5); count > 0; --count) {
-      Fault fault{.at = random.between(Time::zero(), calm_from), .kind = kind};
+      Fault fault{.at = random.between(0s, calm_from), .kind = kind};
       draw_target(random, fault);
       faults.push_back(fault);
     }
@@ -355,14 +338,13 @@ void Schedule::draw_swarm() {
   late_percent = random.one_of({0U, random.below(30)});
   break_percent = random.one_of({0U, random.below(15)});
   stall_percent = random.one_of({0U, random.below(30)});
-  sort_faults();
 }
 
 /// Fewer than a quorum of servers forget within one lease, and none without a restart: what is too
 /// much keeps its data.
 void Schedule::keep_assumptions() {
   const Time life = std::max(timing.ttl, longest_hold());
-  const Time lease = life + life / 50 + milliseconds(10);
+  const Time lease = life + life / 50 + 10ms;
   for (std::size_t i = 0; i < faults.size(); ++i) {
     Fault& fault = faults[i];
     if (!loses_data(fault.kind)) continue;
@@ -379,7 +361,7 @@ void Schedule::keep_assumptions() {
     for (std::size_t s = 0; s < servers; ++s) votes += forgot >> server[s].same_as & 1U;
     // A quorum of twins has fewer servers than votes: those that really are there must not forget.
     const std::size_t real = twins ? servers - 1 : servers;
-    if (restart_grace == Time::zero() || votes >= quorum(servers) || votes >= quorum(real)) {
+    if (restart_grace == 0s || votes >= quorum(servers) || votes >= quorum(real)) {
       fault.kind = Kind::crash_kept;
     }
   }
@@ -393,7 +375,7 @@ Time Schedule::clocks_apart() const {
     rate = std::max(rate, host.rate < 0 ? -host.rate : host.rate);
     skew = std::max(skew, host.wall_offset);
   }
-  return skew + Time(2 * rate * (calm_from * 6 + seconds(30)).count() / 1'000'000);
+  return skew + Time(2 * rate * (calm_from * 6 + 30s).count() / 1'000'000);
 }
 
 /// The fence's promise: a server that loses data is away for longer than clocks disagree.
@@ -402,14 +384,14 @@ void Schedule::keep_fences(Random& random) {
   const bool flushes = std::ranges::find(faults, Kind::flush, &Fault::kind) != faults.end();
   if (flushes || random.percent(50)) {
     for (ServerHost& host : server) {
-      host.wall_offset = Time::zero();
+      host.wall_offset = 0s;
       host.rate = 0;
     }
   }
   const Time apart = clocks_apart();
   for (Fault& fault : faults) {
     if (restarts(fault.kind) || fault.kind == Kind::flush) {
-      fault.length = std::max<Time>(fault.length, apart + milliseconds(20));
+      fault.length = std::max<Time>(fault.length, apart + 20ms);
     }
   }
 }

@@ -142,7 +142,7 @@ struct Schedule {
   /// up for long, so the restart grace does not notice.
   [[nodiscard]] bool fail_overs_forget() const;
 
-  /// Makes this the schedule of a seed. Keeps its memory.
+  /// Makes this the schedule of a seed.
   void draw(std::uint64_t seed);
 
  private:
@@ -153,7 +153,6 @@ struct Schedule {
   void draw_nesting(Random& random);
   void draw_faults(Random& random);
   void draw_swarm();
-  void sort_faults();
   void draw_disagreement(Random& random);
   void draw_revocations();
   void draw_keepers();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of a schedule that says who wants what: hosts that read, that want a slot, and runs with
-// several locks.
+// The parts of a schedule that say who wants what (hosts that read, that want a slot, and runs with
+// several locks), and those about servers with replicas.
 #include <algorithm>
 #include <string>
 
@@ -11,13 +11,9 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
-
-namespace {
+using namespace std::chrono_literals;
 
 using Kind = Fault::Kind;
-
-}  // namespace
 
 /// In every second schedule, and by numbers of their own: some hosts read. Who runs inside the job
 /// of a reader reads, too.
@@ -28,7 +24,7 @@ void Schedule::draw_readers() {
   for (std::size_t i = 0; i < clients; ++i) {
     client[i].mode.reads =
         random.percent(part) || (client[i].inside && client[*client[i].inside].mode.reads);
-    if (client[i].mode.reads) client[i].min_hold = client[i].once = Time::zero();
+    if (client[i].mode.reads) client[i].min_hold = client[i].once = 0s;
   }
 }
 
@@ -44,7 +40,7 @@ void Schedule::draw_slots() {
   clients = std::max(clients, before);
   for (std::size_t i = before; i < clients; ++i) {
     client[i] = {.rate = client[0].rate,
-                 .starts = random.between(Time::zero(), client[0].starts),
+                 .starts = random.between(0s, client[0].starts),
                  .tries_once = cron};
   }
   const std::uint32_t others = random.one_of(0U, 0U, 20U, 40U);
@@ -56,7 +52,7 @@ void Schedule::draw_slots() {
     const std::size_t wants = confused ? 2 + number % 3 : number;
     host.mode = {.slots = static_cast<std::uint8_t>(wants)};
     if (host.inside) host.mode = client[*host.inside].mode;
-    host.min_hold = host.once = Time::zero();
+    host.min_hold = host.once = 0s;
   }
 }
 
@@ -98,7 +94,7 @@ void Schedule::draw_mixture(Random& random) {
       host.mode = modes[hosts < 3 ? (first + hosts) % 3 : random.below(3)];
       ++hosts;
     }
-    if (host.mode.reads || host.mode.slots != 0) host.min_hold = host.once = Time::zero();
+    if (host.mode.reads || host.mode.slots != 0) host.min_hold = host.once = 0s;
   }
 }
 
@@ -124,7 +120,7 @@ void Schedule::draw_locks(Random& random, std::uint8_t run) {
     client[stage].after = next;
     stage = next;
   }
-  if (stage != run) client[run].min_hold = client[run].once = Time::zero();
+  if (stage != run) client[run].min_hold = client[run].once = 0s;
 }
 
 std::size_t Schedule::first_stage(std::size_t index) const {
@@ -157,7 +153,62 @@ void Schedule::spread_faults(Random& random) {
     }
   }
   faults.insert(faults.end(), more.begin(), more.end());
-  sort_faults();
+  std::ranges::stable_sort(faults, {}, &Fault::at);
+}
+
+bool Schedule::fail_overs_forget() const {
+  const bool ahead = std::ranges::any_of(
+      server, [](const ServerHost& host) { return host.replica_ahead != Time{}; });
+  return replicated && (!waits_for_replicas || ahead);
+}
+
+/// In every eighth schedule, by numbers of their own: servers fail over to their replicas, which
+/// lag. No server forgets in another way.
+void Schedule::draw_fail_overs() {
+  Random random(seed ^ 0x6661696c6f766572U);
+  if (cron || twins || slow_client != kMostClients || !random.percent(12)) return;
+  replicated = true;
+  waits_for_replicas = random.percent(40);
+  if (random.percent(25)) servers = 1;
+  for (Fault& fault : faults) {
+    if (loses_data(fault.kind)) fault.kind = Kind::crash_kept;
+    if (servers == 1) fault.server = fault.kind == Kind::isolate ? 1 : 0;
+  }
+  // A replica may lack a hold on the lock, too. The checks know of votes only.
+  if (!waits_for_replicas) client[clients - 1].inside.reset();
+  fences_rise = random.percent(80);
+  Time ahead{};
+  if (waits_for_replicas && random.percent(40)) {
+    fences_rise = random.percent(30);  // many of these fail-overs are quick
+    ahead = random.one_of<Time>(50ms, timing.ttl / 3, 2s);
+    for (ServerHost& host : server) host.replica_ahead = ahead * random.one_of(-1, 0, 1);
+  }
+  draw_fail_over_faults(random, clocks_apart() + ahead + 20ms);
+}
+
+void Schedule::draw_fail_over_faults(Random& random, Time apart) {
+  const bool all = random.percent(40);
+  const std::uint32_t count = all ? static_cast<std::uint32_t>(servers) : 1 + random.below(3);
+  const Time together = random.between(0s, calm_from);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Fault fault{.kind = Kind::fail_over};
+    fault.at = all ? together + random.between(0s, timing.ttl / 6)
+                   : random.between(0s, calm_from);
+    fault.server = all ? static_cast<std::uint8_t>(i) : random.index(servers);
+    fault.length = random.between(5ms, timing.ttl / 2);
+    if (fences_rise) fault.length = std::max(fault.length, apart);
+    faults.push_back(fault);
+    if (random.percent(70)) draw_lag(random, fault);
+  }
+}
+
+/// The replica has nothing of what the server did in the time before.
+void Schedule::draw_lag(Random& random, const Fault& fail_over) {
+  Fault fault = fail_over;
+  fault.kind = Kind::lag;
+  fault.at = std::max<Time>(fail_over.at - random.between(0s, timing.ttl), {});
+  fault.length = fail_over.at - fault.at + 1ms;
+  faults.push_back(fault);
 }
 
 }  // namespace redlock::sim

@@ -19,7 +19,7 @@
 #include "lock/drive.h"
 #include "network.h"
 #include "schedule.h"
-#include "search_state.h"
+#include "search.h"
 #include "story.h"
 
 namespace redlock::sim {
@@ -51,7 +51,7 @@ class Search final : public lock::Performer, public Transport {
       : mistake_(mistake), interpreter_(mistake.patches), situation_(situation) {
     describe();
     state_.left = situation;
-    state_.checks.reset(schedule_, mistake.mutation);
+    state_.checks.reset(schedule_, mistake.mutation, state_.now);
     for (std::uint32_t i = 0; i < kServers; ++i) {
       const Clock clock(0, milliseconds(kStartMs));
       const auto started =
@@ -94,14 +94,14 @@ class Search final : public lock::Performer, public Transport {
     Contender& client = state_.clients[acting_];
     if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
       client.tokens.asks(*ask);
-      state_.checks.asked(acting_, *ask, now, state_.now);
+      state_.checks.asked(acting_, *ask, now);
       client.links[ask->server].ask(*ask, now);
     } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
       spawn(*order);
     } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
       if (client.session->watching_tree()) state_.checks.stopping(acting_);
       if (kill->signal != SIGKILL || !std::exchange(client.job, false)) return;
-      state_.checks.job_gone(acting_, state_.now);
+      state_.checks.job_gone(acting_);
       state_.jobs = mix(state_.jobs, acting_);
       drive_->step(lock::JobExited{128 + SIGKILL}, now);
       drive_->step(lock::JobTreeGone{}, now);
@@ -224,8 +224,8 @@ class Search final : public lock::Performer, public Transport {
       std::printf("  %s\n", line.c_str());
     }
     const Violation& violation = *state_.checks.violation();
-    std::printf("VIOLATION %s: %s (%zu steps)\n", std::string(violation.check).c_str(),
-                violation.what.c_str(), path_.size());
+    std::printf("VIOLATION %s: %s (%zu steps)\n", violation.check, violation.what.c_str(),
+                path_.size());
   }
 
   void start(std::size_t index, std::size_t) {
@@ -347,14 +347,14 @@ class Search final : public lock::Performer, public Transport {
     if (!state_.servers[index].remove(state_.taken, {}, state_.now)) return;
     state_.deleted |= 1U << index;
     state_.checks.deleted(state_.taken);
-    if (std::popcount(state_.deleted) == kQuorum) state_.checks.seized(state_.taken, state_.now);
+    if (std::popcount(state_.deleted) == kQuorum) state_.checks.seized(state_.taken);
   }
 
   /// Turns of its loop, until nothing more has come in.
   void turn(std::size_t index) {
     Contender& client = state_.clients[index];
     if (!client.session) return;
-    if (std::exchange(client.stopped, false)) state_.checks.resumed(index, state_.now);
+    if (std::exchange(client.stopped, false)) state_.checks.resumed(index);
     hand(index, lock::Tick{}, 0);
     std::vector<Link::Arrival> arrivals;
     do {
@@ -362,7 +362,7 @@ class Search final : public lock::Performer, public Transport {
       for (Link& link : client.links) link.turn(local(index), arrivals);
       for (const Link::Arrival& each : arrivals) {
         const lock::Reply reply{each.ask, each.sent, each.answer};
-        state_.checks.answered(index, reply, state_.now);
+        state_.checks.answered(index, reply);
         const Hash what =
             mix(each.ask.server << 8U | static_cast<Hash>(each.ask.op), each.ask.round);
         hand(index, reply,
@@ -370,7 +370,7 @@ class Search final : public lock::Performer, public Transport {
       }
     } while (!arrivals.empty());
     if (!client.session->finished()) return;
-    state_.checks.session_ended(index, 1, client.session->outcome().kind, true, state_.now);
+    state_.checks.session_ended(index, 1, client.session->outcome().kind, true);
     for (Link& link : client.links) link.end(true);
     client.session.reset();
   }
@@ -396,7 +396,7 @@ class Search final : public lock::Performer, public Transport {
     const Contender& client = state_.clients[acting_];
     if (local(acting_) >= order.latest) return drive_->step(lock::JobTooLate{}, local(acting_));
     state_.checks.job_started(acting_, order.attempt, order.fence, client.tokens.own(order.attempt),
-                              client.tokens.lock(order.attempt), state_.now);
+                              client.tokens.lock(order.attempt));
     state_.clients[acting_].job = true;
     state_.jobs = mix(state_.jobs, order.fence << 8U | acting_);
     drive_->step(lock::JobStarted{}, local(acting_));
@@ -406,7 +406,7 @@ class Search final : public lock::Performer, public Transport {
   void end_job(std::size_t index, std::size_t) {
     Contender& client = state_.clients[index];
     client.job = false;
-    state_.checks.job_gone(index, state_.now);
+    state_.checks.job_gone(index);
     state_.checks.job_exited(index, !client.session->watching_tree());
     state_.jobs = mix(state_.jobs, index);
     hand(index, lock::JobExited{0}, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "search_state.h"
+#include "search.h"
 
 #include <algorithm>
 #include <chrono>

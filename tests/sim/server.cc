@@ -14,33 +14,18 @@ namespace redlock::sim {
 using std::chrono::milliseconds;
 using Type = Keyspace::Type;
 
-namespace {
-
-constexpr std::int64_t kFenceLifeMs = 365LL * 86'400'000;
-
-}  // namespace
-
 void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
                    const std::string& lock_key, const LockSettings& settings,
                    Interpreter& interpreter) {
+  *this = {};
   index_ = index + 1;
-  life_ = 0;
-  memory_ = 1;
   clock_ = replica_clock_ = clock;
-  if (context_.lock_key != lock_key) {
-    context_ = lock_context(lock_key, kNoWaiter, settings);
-    queue_key_ = redis::helper_key(lock_key, "queue");
-    alive_key_ = redis::helper_key(lock_key, "alive");
-  }
-  context_.restart_grace = std::chrono::seconds(settings.restart_grace_s);
-  context_.ttl = milliseconds(settings.ttl_ms);
+  context_ = lock_context(lock_key, kNoWaiter, settings);
+  queue_key_ = redis::helper_key(lock_key, "queue");
+  alive_key_ = redis::helper_key(lock_key, "alive");
   interpreter_ = &interpreter;
-  keyspace_.clear();
   begin_life(started_ms);
   take_snapshot();
-  replica_.clear();
-  replica_held_ = {};
-  replica_started_ms_ = 0;
 }
 
 void Server::begin_life(std::int64_t started_ms) {
@@ -60,10 +45,10 @@ void Server::set_wake(Wake wake) {
 }
 
 void Server::set_fence(std::uint64_t value, bool present) {
-  keyspace_.put(context_.fence_key, Type::hash, "", keyspace_.identity.started_ms + kFenceLifeMs);
-  keyspace_.put_field(context_.fence_key, "value", std::to_string(value));
-  keyspace_.put_field(context_.fence_key, "run_id",
-                      present ? std::string_view(keyspace_.identity.run_id) : "earlier");
+  const std::int64_t ends = keyspace_.identity.started_ms + 365LL * 86'400'000;
+  Keyspace::Key& key = keyspace_.put(context_.fence_key, Type::hash, "", ends);
+  key.fields["value"] = std::to_string(value);
+  key.fields["run_id"] = present ? keyspace_.identity.run_id : "earlier";
 }
 
 lock::Answer Server::execute(const Request& request, Time now) {

@@ -21,8 +21,6 @@ inline constexpr std::uint32_t kForeigner = 15;  ///< as a client: some other pr
 /// the texts, which begin with 's' for a reader and with 'p' for a slot.
 inline constexpr Token kReaderBit = Token{1} << 41U;
 inline constexpr Token kSlotBit = Token{1} << 40U;
-/// The most slots that a simulated lock has.
-inline constexpr std::size_t kMostSlots = 4;
 /// What is in the key of a shared lock, also of one with slots: the generation, which is the token
 /// of one of its holders.
 inline constexpr Token kSharedBit = 0x1000U;
@@ -80,10 +78,6 @@ constexpr bool is_shared(Token value) {
 /// The value for the generation that begins with this token.
 constexpr Token shared(Token token) {
   return token | kSharedBit;
-}
-/// The token that the generation begins with.
-constexpr Token first_of(Token generation) {
-  return generation & ~kSharedBit;
 }
 /// What a release with a minimum hold leaves in the key: the token, cooling.
 constexpr Token cooling(Token token) {

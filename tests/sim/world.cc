@@ -5,8 +5,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -26,10 +25,10 @@ World::World(const Mistake& mistake)
 }
 
 void World::set_up() {
-  timeline_.reset();
+  timeline_ = {};
   network_.reset(*schedule_);
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
-    checks_[lock].reset(*schedule_, scene_.mutation);
+    checks_[lock].reset(*schedule_, scene_.mutation, timeline_.now());
   }
   scene_.schedule = schedule_;
   scene_.timeline = &timeline_;
@@ -38,9 +37,9 @@ void World::set_up() {
   scene_.checks = checks_.data();
   scene_.story = &story_;
   scene_.calm = false;
-  scene_.settings = {schedule_->restart_grace / seconds(1),
-                     schedule_->timing.ttl / milliseconds(1)};
-  scene_.clients = clients_.data();
+  scene_.settings = {schedule_->restart_grace / 1s,
+                     schedule_->timing.ttl / 1ms};
+  scene_.clients = &clients_;
   scene_.is_held = [this](std::size_t client, Token token) {
     const std::uint8_t lock = schedule_->client[client].lock;
     std::uint32_t holding = 0;
@@ -57,7 +56,8 @@ void World::set_up() {
   }
   owed_.clear();
   takeovers_.clear();
-  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].reset(scene_, i);
+  clients_.clear();
+  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_.emplace_back(scene_, i);
   for (const Fault& fault : schedule_->faults) {
     timeline_.at(fault.at, [this, &fault] { begin(fault); });
   }
@@ -67,16 +67,16 @@ void World::set_up() {
 void World::set_up_server(std::size_t index, std::uint8_t lock) {
   Server& server = keys(lock, index);
   const ServerHost& host = schedule_->server[index];
-  const Clock clock(host.rate, milliseconds(kStartMs) + host.wall_offset);
-  const std::int64_t started = (clock.shown(Time::zero()) - host.up_for).count() / 1'000'000;
+  const Clock clock(host.rate, std::chrono::milliseconds(kStartMs) + host.wall_offset);
+  const std::int64_t started = (clock.shown(0s) - host.up_for).count() / 1'000'000;
   server.reset(static_cast<std::uint32_t>(index), clock, started, lock_key(lock), scene_.settings,
                interpreter_);
   server.set_wake([this, index](Waiter waiter, lock::Duration in) {
     return clients_[client_of(waiter)].publish(static_cast<std::uint8_t>(index), session_of(waiter), in);
   });
   if (host.fence != 0) server.set_fence(host.fence, host.fence_of_this_life);
-  server.set_replica({host.rate, milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
-  if (schedule_->replicated) server.replicate(Time::zero(), Time::zero());
+  server.set_replica({host.rate, std::chrono::milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
+  if (schedule_->replicated) server.replicate(0s, 0s);
   server.take_snapshot();
 }
 
@@ -93,20 +93,19 @@ Result World::run(const Schedule& schedule, bool trace) {
   story_.reset(trace);
   set_up();
   const Time bound = schedule.calm_from + schedule.restart_grace * 2 + schedule.timing.ttl * 4 +
-                     seconds(90) + schedule.longest_hold() * static_cast<int>(2 * schedule.clients);
+                     90s + schedule.longest_hold() * static_cast<int>(2 * schedule.clients);
   Result result;
   while (!timeline_.empty() && !violation()) {
     const Timeline::What event = timeline_.next();
     ++result.events;
     if (timeline_.now() > bound && !all_done()) {
-      checks_[0].fail("starved", "somebody still waits long after everything was well again",
-                      timeline_.now());
+      checks_[0].fail("starved", "somebody still waits long after everything was well again");
       break;
     }
     event();
   }
   if (!violation() && !all_done())
-    checks_[0].fail("stuck", "somebody waits for nothing", timeline_.now());
+    checks_[0].fail("stuck", "somebody waits for nothing");
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) result.jobs += checks_[lock].jobs();
   check_end();
   result.violation = violation();
@@ -121,26 +120,23 @@ void World::check_end() {
     commands += checks_[lock].commands();
     if (violation()) return;
     for (std::size_t i = 0; i < schedule_->servers; ++i) {
-      const Time late = end + schedule_->timing.ttl * 2 + schedule_->longest_hold() + seconds(10);
+      const Time late = end + schedule_->timing.ttl * 2 + schedule_->longest_hold() + 10s;
       for (const Keyspace::Key& key : keys(lock, i).keyspace().keys()) {
         if (key.type == Keyspace::Type::none || key.expires_ms != 0) continue;
-        checks_[lock].fail("left", server_name(i) + " has " + key.name + ", which never expires", end);
+        checks_[lock].fail("left", server_name(i) + " has " + key.name + ", which never expires");
       }
       const Token owner = keys(lock, i).owner(late);
       if (owner == kNoToken) continue;
-      checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + " for ever", end);
+      checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + " for ever");
     }
   }
   if (schedule_->cron && commands == 0) {
-    checks_[0].fail("nobody", "several tried once at the same instant, and none ran", end);
+    checks_[0].fail("nobody", "several tried once at the same instant, and none ran");
   }
 }
 
 bool World::all_done() const {
-  for (std::size_t i = 0; i < schedule_->clients; ++i) {
-    if (!clients_[i].done()) return false;
-  }
-  return true;
+  return std::ranges::all_of(clients_, &Client::done);
 }
 
 void World::connection_event(ConnectionEvent event, ConnectionId id) {
@@ -190,25 +186,24 @@ void World::serve(ConnectionId id) {
   Server& server = keys(lock, real(address));
   const bool releases = lock::is_release(request.op);
   const Token before = releases ? server.owner(timeline_.now()) : kNoToken;
-  const bool lasts = releases && server.lasts(before, timeline_.now() + milliseconds(1));
+  const bool lasts = releases && server.lasts(before, timeline_.now() + 1ms);
   lock::Answer answer = server.execute(request, timeline_.now());
   auto* const granted = std::get_if<lock::Granted>(&answer);
   if (granted != nullptr && scene_.mutation == Mutation::uptime_untold) {
-    granted->distrusted_for = seconds(0);
+    granted->distrusted_for = 0s;
   }
   if (lasts && plain(before) != request.token && !is_listed(before) &&
       server.owner(timeline_.now()) != before) {
     checks_[lock].fail("touched",
                        server_name(address) + " changes " + token_text(before) +
-                           "'s lock for a release of " + token_text(request.token),
-                       timeline_.now());
+                           "'s lock for a release of " + token_text(request.token));
   }
   if (remembers(answer)) checks_[lock].remembers(real(address), request.token);
   check_kept(real(address), request, answer);
   // The last reader that leaves takes the lock with it.
   if (releases && is_released(answer) && is_shared(server.owner(timeline_.now())) &&
       server.readers(timeline_.now()).empty()) {
-    checks_[lock].fail("left", server_name(address) + " is shared by nobody", timeline_.now());
+    checks_[lock].fail("left", server_name(address) + " is shared by nobody");
   }
   if (story_.on()) {
     const Token owner = server.owner(timeline_.now());
@@ -230,7 +225,7 @@ void World::respond(ConnectionId id, const Request& request, lock::Answer answer
   const Time now = timeline_.now();
   Time at = now;
   if (schedule_->replicated) {
-    Time lag = random_.between(std::chrono::microseconds(100), milliseconds(1));
+    Time lag = random_.between(100us, 1ms);
     if (random_.percent(5)) lag = random_.between(lag, schedule_->server_timeout);
     const Time has = keys(lock, server).replicate(now, lag);
     const Time limit = now + schedule_->server_timeout / 2;
@@ -257,16 +252,14 @@ void World::check_hung_up(ConnectionId id) {
   std::vector<Token> owners = {owner};
   if (is_shared(owner)) owners = server.readers(timeline_.now());
   for (const Token each : owners) {
-    checks_[lock].hung_up(connection.client, connection.session, connection.server, each,
-                          timeline_.now());
+    checks_[lock].hung_up(connection.client, connection.session, connection.server, each);
   }
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
                                  schedule_->client[connection.client].mode);
   if (server.place(waiter, timeline_.now()) != 0) {
     checks_[lock].fail("queue",
                        client_name(connection.client) + " has ended, and is in the queue on " +
-                           server_name(connection.server),
-                       timeline_.now());
+                           server_name(connection.server));
   }
 }
 

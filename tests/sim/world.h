@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Runs one schedule from its seed to its end or its first violation. A world is used again and
-// again, so that it allocates next to nothing.
+// again, since its Lua has parsed the scripts.
 //
 // All locks of a schedule are on the same servers. A run with several locks (`run --also`) is a
 // client for each lock, since each lock has a redlock of its own (run/stage.h): client_stages.cc
@@ -10,12 +10,13 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
 #include "checks.h"
 #include "client.h"
-#include "timeline.h"
+#include "clock.h"
 #include "network.h"
 #include "schedule.h"
 #include "server.h"
@@ -127,7 +128,7 @@ class World {
   Interpreter interpreter_;
   /// A server is one for each lock, since no request touches two of them.
   std::array<std::array<Server, kMostServers>, kMostLocks> servers_;
-  std::array<Client, kMostClients> clients_;
+  std::deque<Client> clients_;
   std::array<std::uint32_t, kMostServers> stopped_{};  ///< by how many faults
   std::array<std::uint32_t, kMostServers> crashed_{};
 };

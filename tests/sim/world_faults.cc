@@ -5,19 +5,15 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
-
-namespace {
+using namespace std::chrono_literals;
 
 using Kind = Fault::Kind;
+
+namespace {
 
 Server::Restart how(Kind kind) {
   if (kind == Kind::crash_old) return Server::Restart::snapshot;
   return kind == Kind::crash_kept ? Server::Restart::kept : Server::Restart::empty;
-}
-
-bool is_crash(Kind kind) {
-  return kind == Kind::crash_kept || kind == Kind::crash_old || kind == Kind::crash_empty;
 }
 
 }  // namespace
@@ -44,7 +40,7 @@ void World::begin(const Fault& fault) {
       }
     }
     story_.say(now, who,
-               "FAULT " + what + " for " + std::to_string(fault.length / milliseconds(1)) + " ms");
+               "FAULT " + what + " for " + std::to_string(fault.length / 1ms) + " ms");
   }
   Client& client = clients_[fault.client];
   switch (fault.kind) {
@@ -61,8 +57,8 @@ void World::begin(const Fault& fault) {
     case Kind::foreign:
       return keys(fault.lock, real(fault.server))
           .set_foreign(
-              fault.length > milliseconds(100) ? kForeignType : make_token(kForeigner, 1, 1),
-              fault.length / milliseconds(1), now);
+              fault.length > 100ms ? kForeignType : make_token(kForeigner, 1, 1),
+              fault.length / 1ms, now);
     case Kind::stop:
     case Kind::flush:
       ++stopped_[real(fault.server)];
@@ -147,7 +143,7 @@ void World::forget_votes(std::uint8_t lock, std::uint8_t index) {
 
 void World::end(const Fault& fault) {
   const std::uint8_t server = real(fault.server);
-  if (is_crash(fault.kind) || fault.kind == Kind::fail_over) return come_back(fault);
+  if (fault.kind != Kind::stop && fault.kind != Kind::flush) return come_back(fault);
   if (fault.kind == Kind::flush) each_lock(server, [](Server& each) { each.flush(); });
   if (--stopped_[server] > 0 || crashed_[server] > 0) return;
   if (story_.on()) story_.say(timeline_.now(), server_name(server), "goes on");
@@ -179,7 +175,7 @@ void World::calm_down() {
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
     each_lock(i, [](Server& each) { each.hold_replica({}); });
   }
-  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].calm_down();
+  for (Client& each : clients_) each.calm_down();
 }
 
 }  // namespace redlock::sim

@@ -9,7 +9,7 @@
 
 namespace redlock::sim {
 
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 using Kind = Fault::Kind;
 
 /// `redlock release --force` on whoever holds the lock on that server: it reaches one server after the
@@ -43,9 +43,9 @@ void World::force(const Fault& fault) {
   const std::size_t which = takeovers_.size();
   takeovers_.push_back(takeover);
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
-    const Time first = now + random_.between(Time::zero(), fault.length);
-    const Time then = now + fault.length + milliseconds(1);
-    const Time second = then + random_.between(Time::zero(), fault.length);
+    const Time first = now + random_.between(0s, fault.length);
+    const Time then = now + fault.length + 1ms;
+    const Time second = then + random_.between(0s, fault.length);
     if ((shown >> server & 1U) != 0) {
       timeline_.at(first, [this, which, server] { revoke(which, server); });
     }
@@ -92,7 +92,7 @@ void World::remove(std::size_t which, std::uint8_t index) {
   for (const Token each : takeover.readers) {
     checks_[takeover.lock].deleted(each);
     if (before || !is_quorum(takeover.deleted)) continue;
-    checks_[takeover.lock].seized(each, timeline_.now());
+    checks_[takeover.lock].seized(each);
   }
   if (story_.on()) {
     story_.say(timeline_.now(), server_name(index),
@@ -118,8 +118,8 @@ void World::hand_back(const Fault& fault) {
   if (!clients_[client_of(token)].keeps(token)) return;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
     if (real(server) != server || random_.percent(10)) continue;
-    const Time length = random_.between(Time::zero(), fault.length);
-    if (keys(fault.lock, server).lasts(token, now + length + milliseconds(10))) {
+    const Time length = random_.between(0s, fault.length);
+    if (keys(fault.lock, server).lasts(token, now + length + 10ms)) {
       owed_.push_back({token, server, keys(fault.lock, server).memory(), now + length});
     }
     timeline_.after(length, [this, token, server] { carry_out_release(token, server); });
@@ -143,7 +143,7 @@ void World::carry_out_release(Token token, std::uint8_t index) {
                "carries out its owner's release of " + token_text(token) +
                    (released ? "" : ", and finds none"));
   }
-  checks_of(token).handed_back(index, server.memory(), token, denied, timeline_.now());
+  checks_of(token).handed_back(index, server.memory(), token, denied);
   if (random_.percent(30)) return;  // nobody listens
   timeline_.after(random_.between(schedule_->delay_low, schedule_->delay_high),
                   [this, token] { clients_[client_of(token)].hear_released(session_of(token)); });
@@ -154,11 +154,11 @@ void World::check_kept(std::size_t server, const Request& request, const lock::A
   if (client_of(request.token) >= schedule_->clients) return;
   Checks& checks = checks_of(request.token);
   if (request.op == lock::Op::repair && std::holds_alternative<lock::Granted>(answer)) {
-    checks.put_back(server, keys_of(request.token, server).memory(), request.token, timeline_.now());
+    checks.put_back(server, keys_of(request.token, server).memory(), request.token);
   }
   const bool deleted = lock::is_release(request.op) && is_released(answer);
   if (deleted && clients_[client_of(request.token)].keeps(request.token)) {
-    checks.kept_deleted(request.token, timeline_.now());
+    checks.kept_deleted(request.token);
   }
 }
 

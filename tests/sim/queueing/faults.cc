@@ -2,128 +2,113 @@
 //
 // Waiters, holders and servers that die, stop, lose their connections or forget; clocks that are
 // set; wake-ups that get lost; other programs.
-#include <algorithm>
-
 #include "queueing/scenario.h"
 
 namespace redlock::sim::queueing {
 
 namespace {
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 /// It reaches fewer than a quorum until then.
 void cut_off_from_most(World& world, Process& process, Time until) {
   const std::size_t servers = world.hosts().size();
-  const std::size_t reached = world.random().below(static_cast<std::uint32_t>(servers));
+  const std::size_t reached = world.random().index(servers);
   for (std::size_t i = (servers - 1) / 2; i < servers; ++i) {
-    world.cut(process, (reached + i) % servers, until);
+    process.cut((reached + i) % servers, until);
   }
 }
 
 /// The first `count` of 180 waiters each lose most servers for a minute.
-Result cut_off(World& world, std::size_t count) {
-  hold_first(world, seconds(4));
-  start_waiters(world, 180, milliseconds(100), milliseconds(15));
-  world.run_until(milliseconds(3500));
+template <std::size_t count>
+Result cut_off(World& world) {
+  hold_first(world, 4s);
+  start_waiters(world, 180, 100ms, 15ms);
+  world.run_until(3500ms);
   std::size_t left = count;
   for (Process* each : world.queue()) {
     if (left-- == 0) break;
-    cut_off_from_most(world, *each, world.now() + seconds(60));
+    cut_off_from_most(world, *each, world.now() + 60s);
   }
-  world.run_until(seconds(40));
+  world.run_until(40s);
   const std::size_t held_up = world.numbers().never_served - count;
-  world.run_until_all_served(seconds(120));
-  world.run_until(world.now() + seconds(21));
-  Result result(world.numbers(), {.slow_per_cent = 5});
-  result.demand(held_up == 0, std::to_string(held_up) + " waiters were held up by those cut off");
-  return result;
+  world.run_until_all_served(120s);
+  world.run_until(world.now() + 21s);
+  return Result(world.numbers(), {.slow_per_cent = 5})
+      .demand(held_up == 0, std::to_string(held_up) + " waiters were held up by those cut off");
 }
 
 /// All are stopped but the last one, which nobody wakes: it finds out with its next request.
 Result all_before_stopped(World& world) {
-  hold_first(world, seconds(20));
-  start_waiters(world, 31, milliseconds(100), milliseconds(15));
+  hold_first(world, 20s);
+  start_waiters(world, 31, 100ms, 15ms);
   // From hardly any time to the whole time between two requests of the last one before the release.
-  world.run_until(seconds(20) - milliseconds(1 + world.random().below(5000)));
+  world.run_until(20s - (1 + world.random().below(5000)) * 1ms);
   const std::vector<Process*> queue = world.queue();
-  for (std::size_t i = 0; i < 30; ++i) world.freeze(*queue[i]);
-  world.run_until(seconds(30));
+  for (std::size_t i = 0; i < 30; ++i) queue[i]->freeze();
+  world.run_until(30s);
   Result result(world.numbers(), {.slow_per_cent = 100});
   result.demand(world.jobs() == 2, "the last waiter was not served");
-  for (std::size_t i = 0; i < 30; ++i) world.resume(*queue[i]);
-  world.run_until_all_served(seconds(120));
-  result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
-  return result;
+  for (std::size_t i = 0; i < 30; ++i) queue[i]->resume();
+  world.run_until_all_served(120s);
+  return result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
 }
 
 /// On two of three servers, while the lock is held for long; some of those in the queue die then.
 Result clocks_set_back(World& world) {
-  hold_first(world, seconds(30));
-  start_waiters(world, 20, milliseconds(100), milliseconds(30));
-  world.run_until(seconds(1));
-  world.hosts()[0].set_clock_by(-hours(1));
-  world.hosts()[1].set_clock_by(-hours(1));
+  hold_first(world, 30s);
+  start_waiters(world, 20, 100ms, 30ms);
+  world.run_until(1s);
+  for (const std::size_t server : {0U, 1U}) world.hosts()[server].set_clock_by(-1h);
   const std::vector<Process*> queue = world.queue();
-  for (std::size_t i = 5; i < 9 && i < queue.size(); ++i) world.kill(*queue[i]);
-  start_waiters(world, 20, world.now() + milliseconds(100), milliseconds(30));
-  world.run_until(seconds(28));
+  for (std::size_t i = 5; i < 9 && i < queue.size(); ++i) queue[i]->kill();
+  start_waiters(world, 20, world.now() + 100ms, 30ms);
+  world.run_until(28s);
   const std::size_t left_behind = world.numbers().left_behind;
-  world.run_until_all_served(seconds(90));
-  ProcessPlan later;
-  later.job = seconds(25);
-  world.start(later);
-  start_waiters(world, 5, world.now() + milliseconds(100), milliseconds(30));
-  world.run_until_all_served(world.now() + seconds(60));
-  Result result(world.numbers(), {});
-  result.demand(left_behind == 0, "those that died count for longer than 20 s");
-  return result;
+  world.run_until_all_served(90s);
+  hold_first(world, 25s);
+  start_waiters(world, 5, world.now() + 100ms, 30ms);
+  return serve_all(world, world.now() + 60s)
+      .demand(left_behind == 0, "those that died count for longer than 20 s");
 }
 
 /// While a turn is on: it seems to last for an hour.
 Result clock_set_back_in_turn(World& world) {
-  hold_first(world, seconds(1));
-  start_waiters(world, 20, milliseconds(100), milliseconds(20));
-  world.run_until(milliseconds(900));
-  Process* head = world.queue().front();
-  world.freeze(*head);
-  world.run_until(milliseconds(1100));  // it has the turn
-  world.hosts()[0].set_clock_by(-hours(1));
-  world.hosts()[1].set_clock_by(-hours(1));
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {.slow_per_cent = 10}};
+  hold_first(world, 1s);
+  start_waiters(world, 20, 100ms, 20ms);
+  world.run_until(900ms);
+  world.queue().front()->freeze();
+  world.run_until(1100ms);  // it has the turn
+  for (const std::size_t server : {0U, 1U}) world.hosts()[server].set_clock_by(-1h);
+  return serve_all(world, 60s, {.slow_per_cent = 10});
 }
 
 /// One server after the other, all within the time of one job; everybody comes back to the old
 /// order.
 Result servers_restarted(World& world) {
-  hold_first(world, seconds(40));
-  start_waiters(world, 40, milliseconds(100), milliseconds(30));
-  for (std::size_t server = 0; server < 3; ++server) {
-    const Time when = seconds(5 + 10 * static_cast<int>(server));
-    world.at(when, [&world, server] { world.hosts()[server].crash(); });
-    world.at(when + milliseconds(500),
-             [&world, server] { world.hosts()[server].come_back(Server::Restart::empty); });
+  hold_first(world, 40s);
+  start_waiters(world, 40, 100ms, 30ms);
+  Time when = 5s;
+  for (Host& host : world.hosts()) {
+    world.at(when, [&host] { host.crash(); });
+    world.at(when + 500ms, [&host] { host.come_back(Server::Restart::empty); });
+    when += 10s;
   }
-  world.run_until_all_served(seconds(90));
-  return {world.numbers(), {}};
+  return serve_all(world, 90s);
 }
 
 /// Two of three servers stop for a while, so that nobody in the queue reaches a quorum; everybody
 /// comes back to the old order, before those who came meanwhile.
 Result quorum_lost(World& world) {
-  hold_first(world, seconds(30));
-  start_waiters(world, 40, milliseconds(100), milliseconds(30));
-  world.run_until(seconds(5));
+  hold_first(world, 30s);
+  start_waiters(world, 40, 100ms, 30ms);
+  world.run_until(5s);
   for (const std::size_t server : {0U, 1U}) {
     world.hosts()[server].stop();
-    world.at(seconds(16), [&world, server] { world.hosts()[server].resume(); });
+    world.at(16s, [&world, server] { world.hosts()[server].resume(); });
   }
-  start_waiters(world, 20, seconds(20), milliseconds(30));
-  world.run_until_all_served(seconds(90));
-  return {world.numbers(), {}};
+  start_waiters(world, 20, 20s, 30ms);
+  return serve_all(world, 90s);
 }
 
 /// One of five servers is stopped, and nobody knows that yet. Every other process is far from two
@@ -131,155 +116,129 @@ Result quorum_lost(World& world) {
 /// does not wait for the silent server.
 Result one_silent(World& world) {
   world.hosts()[4].stop();
-  hold_first(world, milliseconds(500));
-  ProcessPlan far;
-  far.farther = {Time::zero(), Time::zero(), milliseconds(20), milliseconds(20), Time::zero()};
-  start_waiters(world, 20, milliseconds(100), milliseconds(10));
-  start_waiters(world, 20, milliseconds(105), milliseconds(10), far);
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {.longest_stall = milliseconds(300), .slow_per_cent = 0}};
+  hold_first(world, 500ms);
+  start_waiters(world, 20, 100ms, 10ms);
+  start_waiters(world, 20, 105ms, 10ms, {.farther = {0s, 0s, 20ms, 20ms, 0s}});
+  return serve_all(world, 60s, {.longest_stall = 300ms, .slow_per_cent = 0});
 }
 
 /// The first ones in the queue die, all at once: nobody hears their turns.
 Result heads_killed(World& world) {
-  hold_first(world, seconds(3));
-  start_waiters(world, 40, milliseconds(100), milliseconds(20));
-  world.run_until(seconds(2));
+  hold_first(world, 3s);
+  start_waiters(world, 40, 100ms, 20ms);
+  world.run_until(2s);
   const std::vector<Process*> queue = world.queue();
-  for (std::size_t i = 0; i < 20; ++i) world.kill(*queue[i]);
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {.longest_stall = milliseconds(400)}};
+  for (std::size_t i = 0; i < 20; ++i) queue[i]->kill();
+  return serve_all(world, 60s, {.longest_stall = 400ms});
 }
 
 /// A stopped waiter at the head of a queue that moves: it costs one turn, and holds up nobody
 /// again.
 Result head_frozen(World& world) {
-  hold_first(world, seconds(1));
-  start_waiters(world, 100, milliseconds(100), milliseconds(5));
-  world.run_until(milliseconds(900));
+  hold_first(world, 1s);
+  start_waiters(world, 100, 100ms, 5ms);
+  world.run_until(900ms);
   const std::vector<Process*> queue = world.queue();
-  for (const std::size_t i : {0U, 10U, 50U}) world.freeze(*queue[i]);
-  world.run_until_all_served(seconds(60));
-  Result result(world.numbers(), {.longest_stall = milliseconds(800), .slow_per_cent = 5});
-  for (const std::size_t i : {0U, 10U, 50U}) world.resume(*queue[i]);
-  world.run_until_all_served(seconds(70));
-  result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
-  return result;
+  for (const std::size_t i : {0U, 10U, 50U}) queue[i]->freeze();
+  Result result = serve_all(world, 60s, {.longest_stall = 800ms, .slow_per_cent = 5});
+  for (const std::size_t i : {0U, 10U, 50U}) queue[i]->resume();
+  world.run_until_all_served(70s);
+  return result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
 }
 
 /// Behind two stopped waiters stand far ones, and near ones behind those. When the turns of the two
 /// are over, the server calls all of them. The far ones need longer to ask, and keep their places.
 Result frozen_before_far(World& world) {
-  hold_first(world, seconds(6));
-  start_waiters(world, 2, milliseconds(100), milliseconds(20));
-  ProcessPlan plan;
-  plan.distance.one_way = milliseconds(5);
-  start_waiters(world, 1, milliseconds(200), milliseconds(20), plan);
-  plan.distance.one_way = milliseconds(150);
-  start_waiters(world, 3, milliseconds(300), milliseconds(20), plan);
-  start_waiters(world, 30, seconds(1), milliseconds(70));
-  world.run_until(milliseconds(5900));
+  hold_first(world, 6s);
+  start_waiters(world, 2, 100ms, 20ms);
+  start_waiters(world, 1, 200ms, 20ms, {.distance = {.one_way = 5ms}});
+  start_waiters(world, 3, 300ms, 20ms, {.distance = {.one_way = 150ms}});
+  start_waiters(world, 30, 1s, 70ms);
+  world.run_until(5900ms);
   const std::vector<Process*> queue = world.queue();
-  for (const std::size_t i : {0U, 1U}) world.freeze(*queue[i]);
-  world.run_until(seconds(30));
-  for (const std::size_t i : {0U, 1U}) world.resume(*queue[i]);
-  world.run_until_all_served(seconds(40));
-  return {world.numbers(), {.longest_stall = seconds(2), .slow_per_cent = 20}};
+  for (const std::size_t i : {0U, 1U}) queue[i]->freeze();
+  world.run_until(30s);
+  for (const std::size_t i : {0U, 1U}) queue[i]->resume();
+  return serve_all(world, 40s, {.longest_stall = 2s, .slow_per_cent = 20});
 }
 
 /// The holder dies, and its lock expires; processes begin all the time.
 Result holder_killed(World& world) {
-  hold_first(world, seconds(60));
-  start_waiters(world, 300, milliseconds(100), milliseconds(3));
-  world.run_until(milliseconds(1500));
-  world.kill(*world.holder());
-  start_waiters(world, 200, milliseconds(1600), milliseconds(25));
+  hold_first(world, 60s);
+  start_waiters(world, 300, 100ms, 3ms);
+  world.run_until(1500ms);
+  world.holder()->kill();
+  start_waiters(world, 200, 1600ms, 25ms);
   const std::size_t dead = 1;
-  while (world.jobs() == dead && world.now() < seconds(10)) {
-    world.run_until(world.now() + milliseconds(1));
-  }
-  const std::size_t before = world.numbers().evals + world.numbers().idle_evals;
-  world.run_until(world.now() + milliseconds(100));
-  const std::size_t evals = (world.numbers().evals + world.numbers().idle_evals - before) / 3;
-  world.run_until_all_served(seconds(90));
-  Result result(world.numbers(), {});
-  result.note(std::to_string(evals) + " EVALs on each server within 100 ms of the expiry");
-  result.demand(evals < 150, std::to_string(evals) + " EVALs within 100 ms of an expiry");
-  return result;
+  while (world.jobs() == dead && world.now() < 10s) world.run_until(world.now() + 1ms);
+  const auto all_evals = [&] { return world.numbers().evals + world.numbers().idle_evals; };
+  const std::size_t before = all_evals();
+  world.run_until(world.now() + 100ms);
+  const std::size_t evals = (all_evals() - before) / 3;
+  const std::string text = std::to_string(evals) + " EVALs on each server within 100 ms of an expiry";
+  return serve_all(world, 90s).note(text).demand(evals < 150, text);
 }
 
 /// Every run leaves the lock cooling for a while, which ends long before what waiters were told.
 Result cooling(World& world) {
-  ProcessPlan plan;
-  plan.min_hold = seconds(1);
-  start_waiters(world, 5, Time::zero(), milliseconds(30), plan);
-  world.run_until_all_served(seconds(120));
-  return {world.numbers(), {.longest_stall = milliseconds(400)}};
+  start_waiters(world, 5, 0s, 30ms, {.min_hold = 1s});
+  return serve_all(world, 120s, {.longest_stall = 400ms});
 }
 
 /// Another program takes the lock in between, and deletes it without a word.
 Result foreign_program(World& world) {
-  hold_first(world, seconds(1));
-  start_waiters(world, 30, milliseconds(100), milliseconds(20));
+  hold_first(world, 1s);
+  start_waiters(world, 30, 100ms, 20ms);
   const auto everywhere = [&world](Time when, auto what) {
     world.at(when, [&world, what] {
       for (Host& host : world.hosts()) what(host);
     });
   };
   for (const int when : {1200, 1400}) {
-    const Time from = milliseconds(when);
     for (int i = 0; i < 100; ++i) {
-      everywhere(from + milliseconds(i), [](Host& host) { host.set_foreign(20'000); });
+      everywhere((when + i) * 1ms, [](Host& host) { host.set_foreign(20'000); });
     }
-    everywhere(from + seconds(4 + when / 1400), [](Host& host) {
+    everywhere(when * 1ms + (4 + when / 1400) * 1s, [](Host& host) {
       if (client_of(host.owner()) == kForeigner) host.delete_key();
     });
   }
-  world.run_until_all_served(seconds(90));
-  return {world.numbers(), {.slow_per_cent = 10}};
+  return serve_all(world, 90s, {.slow_per_cent = 10});
 }
 
 /// Five of twelve may not SUBSCRIBE.
 Result silent_waiters(World& world) {
-  hold_first(world, milliseconds(500));
+  hold_first(world, 500ms);
   for (int i = 0; i < 40; ++i) {
-    ProcessPlan plan;
-    plan.may_subscribe = i % 5 > 1;
-    plan.job = milliseconds(50);
-    plan.loops = true;
-    world.start_at(milliseconds(100 + 30 * i), plan);
+    world.start_at(100ms + i * 30ms, {.may_subscribe = i % 5 > 1, .job = 50ms, .loops = true});
   }
-  world.run_until(seconds(30));
+  world.run_until(30s);
   world.end_loops();
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {.most_overtaken = 40}};
+  return serve_all(world, 60s, {.most_overtaken = 40});
 }
 
 constexpr Scenario kFaults[] = {
-    {"heads_cut_off", {}, [](World& w) { return cut_off(w, 12); }},
-    {"many_heads_cut_off", {}, [](World& w) { return cut_off(w, 30); }},
-    {"many_of_one", {.servers = 1}, [](World& w) { return cut_off(w, 30); }},
-    {"many_of_five", {.servers = 5}, [](World& w) { return cut_off(w, 30); }},
+    {"heads_cut_off", {}, cut_off<12>},
+    {"many_heads_cut_off", {}, cut_off<30>},
+    {"many_of_one", {.servers = 1}, cut_off<30>},
+    {"many_of_five", {.servers = 5}, cut_off<30>},
     {"last_of_one", {.servers = 1}, all_before_stopped},
     {"last_of_five", {.servers = 5}, all_before_stopped},
-    {"one_silent", {.servers = 5, .timeout = seconds(1)}, one_silent},
+    {"one_silent", {.servers = 5, .timeout = 1s}, one_silent},
     {"heads_killed", {}, heads_killed},
     {"head_frozen", {}, head_frozen},
-    {"frozen_before_far", {.servers = 1, .timeout = seconds(1)}, frozen_before_far},
-    {"holder_killed", {.ttl = seconds(4)}, holder_killed},
-    {"quorum_lost", {.ttl = seconds(60)}, quorum_lost},
+    {"frozen_before_far", {.servers = 1, .timeout = 1s}, frozen_before_far},
+    {"holder_killed", {.ttl = 4s}, holder_killed},
+    {"quorum_lost", {.ttl = 60s}, quorum_lost},
     {"clocks_set_back", {}, clocks_set_back},
     {"clock_set_back_in_turn", {}, clock_set_back_in_turn},
     {"servers_restarted", {}, servers_restarted},
-    {"cooling", {.ttl = seconds(30)}, cooling},
+    {"cooling", {.ttl = 30s}, cooling},
     {"foreign_program", {}, foreign_program},
     {"silent_waiters", {}, silent_waiters},
 };
 
 }  // namespace
 
-std::span<const Scenario> fault_scenarios() {
-  return kFaults;
-}
+const Scenarios fault_scenarios = kFaults;
 
 }  // namespace redlock::sim::queueing

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "timeline.h"
+#include "clock.h"
 #include "server.h"
 
 namespace redlock::sim::queueing {

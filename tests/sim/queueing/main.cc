@@ -22,16 +22,10 @@ namespace {
 using namespace redlock::sim::queueing;
 using redlock::sim::Options;
 
-void print(std::string_view word, const Scenario& scenario, std::string_view what,
-           std::uint64_t seed) {
-  std::printf("%s %s: %s (seed %llu)\n", std::string(word).c_str(),
-              std::string(scenario.name).c_str(), std::string(what).c_str(),
-              static_cast<unsigned long long>(seed));
-}
-
 /// True if it kept its limits.
 bool run(const Scenario& scenario, const Options& options) {
   const auto began = std::chrono::steady_clock::now();
+  const std::string name(scenario.name);
   std::string notes;
   for (std::uint64_t seed = options.first; seed <= options.last; ++seed) {
     if (!options.one() && seed % scenario.every != 0) continue;
@@ -42,14 +36,16 @@ bool run(const Scenario& scenario, const Options& options) {
     const Result result = scenario.run(world);
     notes = result.notes();
     if (result.faults().empty()) continue;
-    for (const std::string& fault : result.faults()) print("VIOLATION", scenario, fault, seed);
+    for (const std::string& fault : result.faults()) {
+      std::printf("VIOLATION %s: %s (seed %llu)\n", name.c_str(), fault.c_str(),
+                  static_cast<unsigned long long>(seed));
+    }
     std::printf("  %s\n", notes.c_str());
     return false;
   }
   if (notes.empty()) return true;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  std::printf("%-20s %5.1f s  %s\n", std::string(scenario.name).c_str(), took.count(),
-              notes.c_str());
+  std::printf("%-20s %5.1f s  %s\n", name.c_str(), took.count(), notes.c_str());
   return true;
 }
 
@@ -65,8 +61,8 @@ int main(int argc, char** argv) {
   bool well = true;
   bool found = false;
   for (const auto scenarios :
-       {order_scenarios(), fault_scenarios(), soak_scenarios(), herd_scenarios(), cost_scenarios(),
-        shared_scenarios(), edge_scenarios(), newest_scenarios()}) {
+       {order_scenarios, fault_scenarios, soak_scenarios, herd_scenarios, cost_scenarios,
+        shared_scenarios, edge_scenarios, newest_scenarios}) {
     for (const Scenario& each : scenarios) {
       if (each.name.find(options.only) == std::string_view::npos) continue;
       found = true;

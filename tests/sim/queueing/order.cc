@@ -7,19 +7,13 @@ namespace redlock::sim::queueing {
 
 namespace {
 
-using std::chrono::hours;
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 /// 25 waiters, 30 ms apart.
 Result in_order(World& world) {
-  hold_first(world, milliseconds(1500));
-  ProcessPlan plan;
-  plan.distance.jitter = milliseconds(1);
-  start_waiters(world, 25, milliseconds(100), milliseconds(30), plan);
-  world.run_until_all_served(seconds(30));
-  return {world.numbers(), {}};
+  hold_first(world, 1500ms);
+  start_waiters(world, 25, 100ms, 30ms, {.distance = {.jitter = 1ms}});
+  return serve_all(world, 30s);
 }
 
 Result one_of_five_stopped(World& world) {
@@ -27,54 +21,37 @@ Result one_of_five_stopped(World& world) {
   return in_order(world);
 }
 
-/// Every process has its own distance from every server.
-void start_from_afar(World& world, int count, Time apart) {
-  for (int i = 0; i < count; ++i) {
-    ProcessPlan plan;
-    for (std::size_t server = 0; server < world.hosts().size(); ++server) {
-      plan.farther.push_back(world.random().between(Time::zero(), milliseconds(40)));
-    }
-    world.start_at(milliseconds(100) + i * apart, plan);
-  }
-}
-
-/// Servers hear of the processes in different orders.
+/// Every process has its own distance from every server, so they hear of the processes in different
+/// orders.
 Result mixed_distances(World& world) {
-  hold_first(world, seconds(2));
-  start_from_afar(world, 60, milliseconds(20));
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {}};
+  hold_first(world, 2s);
+  for (int i = 0; i < 60; ++i) {
+    ProcessPlan plan;
+    plan.farther.resize(world.hosts().size());
+    for (Time& each : plan.farther) each = world.random().between(0s, 40ms);
+    world.start_at(100ms + i * 20ms, plan);
+  }
+  return serve_all(world, 60s);
 }
 
 /// Clocks that are up to an hour apart: a ticket from the fastest one counts on all servers.
 Result clocks_apart(World& world) {
-  for (Host& host : world.hosts()) {
-    host.set_clock_by(world.random().between(-hours(1), hours(1)));
-  }
-  hold_first(world, seconds(2));
-  start_from_afar(world, 60, milliseconds(20));
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {}};
+  for (Host& host : world.hosts()) host.set_clock_by(world.random().between(-1h, 1h));
+  return mixed_distances(world);
 }
 
 /// Two waiters far away, and runs beside the server, one after the other without a pause.
 Result far_away(World& world) {
-  ProcessPlan beside;
-  beside.distance = {microseconds(50), microseconds(10)};
-  beside.job = milliseconds(50);
-  beside.loops = true;
-  world.start(beside);
+  world.start({.distance = {50us, 10us}, .job = 50ms, .loops = true});
   std::vector<Process*> far;
-  for (const Time one_way : {milliseconds(60), milliseconds(150)}) {
-    world.run_until(world.now() + milliseconds(700));
-    ProcessPlan plan;
-    plan.distance = {one_way, milliseconds(1)};
-    far.push_back(&world.start(plan));
+  for (const Time one_way : {60ms, 150ms}) {
+    world.run_until(world.now() + 700ms);
+    far.push_back(&world.start({.distance = {one_way, 1ms}}));
   }
-  world.run_until(world.now() + seconds(20));
+  world.run_until(world.now() + 20s);
   world.end_loops();
-  world.run_until_all_served(world.now() + seconds(20));
-  Result result(world.numbers(), {.most_overtaken = 2, .slow_per_cent = 20});
+  Result result =
+      serve_all(world, world.now() + 20s, {.most_overtaken = 2, .slow_per_cent = 20});
   for (const Process* each : far) {
     result.note("overtaken by " + std::to_string(each->notes.overtaken));
   }
@@ -83,16 +60,14 @@ Result far_away(World& world) {
 
 /// A release while its waiter is still about to subscribe: it asks once more when it has.
 Result lost_in_between(World& world) {
-  for (Time late = Time::zero(); late < milliseconds(60); late += milliseconds(1)) {
-    hold_first(world, milliseconds(60));
+  for (Time late = 0s; late < 60ms; late += 1ms) {
+    hold_first(world, 60ms);
     world.run_until(world.now() + late);
-    ProcessPlan plan;
-    plan.distance = {milliseconds(5), microseconds(100)};
-    world.start(plan);
-    world.run_until_all_served(world.now() + seconds(10));
-    world.run_until(world.now() + seconds(1));
+    world.start({.distance = {5ms, 100us}});
+    world.run_until_all_served(world.now() + 10s);
+    world.run_until(world.now() + 1s);
   }
-  return {world.numbers(), {.longest_stall = milliseconds(60)}};
+  return {world.numbers(), {.longest_stall = 60ms}};
 }
 
 constexpr Scenario kOrder[] = {
@@ -100,15 +75,13 @@ constexpr Scenario kOrder[] = {
     {"order_of_five", {.servers = 5}, one_of_five_stopped},
     {"mixed_distances", {.servers = 5}, mixed_distances},
     {"clocks_apart", {.servers = 5}, clocks_apart},
-    {"distance", {.servers = 1, .timeout = seconds(1)}, far_away},
-    {"distance_of_three", {.timeout = seconds(1)}, far_away},
+    {"distance", {.servers = 1, .timeout = 1s}, far_away},
+    {"distance_of_three", {.timeout = 1s}, far_away},
     {"lost_in_between", {.servers = 1}, lost_in_between},
 };
 
 }  // namespace
 
-std::span<const Scenario> order_scenarios() {
-  return kOrder;
-}
+const Scenarios order_scenarios = kOrder;
 
 }  // namespace redlock::sim::queueing

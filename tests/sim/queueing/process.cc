@@ -9,8 +9,7 @@
 
 namespace redlock::sim::queueing {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -21,52 +20,51 @@ Waiter random_id(std::uint32_t number) {
 
 }  // namespace
 
-Process::Process(const Place& place, const ProcessPlan& plan, std::uint32_t number)
-    : place_(place),
+Process::Process(World& world, const ProcessPlan& plan, std::uint32_t number)
+    : world_(world),
       plan_(plan),
       number_(number),
       waiter_(for_mode(random_id(number), plan.mode)),
-      cut_until_(place.hosts->size()),
-      keeps_until_(place.hosts->size()) {}
+      cut_until_(world.hosts().size()),
+      keeps_until_(world.hosts().size()) {}
 
 void Process::start() {
-  began_ = place_.timeline->now();
+  const Settings& settings = world_.settings();
+  began_ = now_();
   lock::Plan plan{};
-  plan.servers = place_.hosts->size();
-  plan.timing = place_.timing;
+  plan.servers = world_.hosts().size();
+  plan.timing = {.ttl = settings.ttl, .grace = settings.ttl / 10};
   plan.timing.min_hold = plan_.min_hold;
   plan.slots = plan_.mode.slots;
   plan.build = plan_.build;
   plan.replaces = plan_.replaces;
-  plan.server_timeout = place_.timeout;
-  plan.seed = place_.random->next();
-  plan.patience.server_wait = seconds(3600);
+  plan.server_timeout = settings.timeout;
+  plan.seed = world_.random().next();
+  plan.patience.server_wait = 3600s;
   plan.patience.wait = plan_.wait;
-  if (plan_.tries_once) plan.patience = {lock::Duration::zero(), seconds(10)};
+  if (plan_.tries_once) plan.patience = {lock::Duration::zero(), 10s};
   session_ = std::make_unique<lock::Session>(plan, now());
   drive_ = std::make_unique<lock::Drive>(*session_, *this);
   tokens_.begin(number_ >> 10U, number_ & 0x3ffU, plan_.mode, kNoToken);
-  context_ = lock_context(lock_key(0), waiter_, *place_.settings);
-  context_.restart_grace = seconds(plan_.restart_grace_s);
+  context_ = lock_context(lock_key(0), waiter_, world_.lock_settings());
+  context_.restart_grace = plan_.restart_grace_s * 1s;
   context_.newest = plan_.newest;
   context_.build = plan_.build;
-  for (std::size_t i = 0; i < place_.hosts->size(); ++i) {
+  for (std::size_t i = 0; i < world_.hosts().size(); ++i) {
     Distance distance = plan_.distance;
     if (i < plan_.farther.size()) distance.one_way += plan_.farther[i];
-    wires_.push_back(std::make_unique<Wire>(Wire::Ends{.timeline = place_.timeline,
-                                                       .random = place_.random,
-                                                       .host = &(*place_.hosts)[i],
-                                                       .process = this,
-                                                       .waiter = waiter_,
-                                                       .distance = distance,
-                                                       .may_subscribe = plan_.may_subscribe}));
+    wires_.push_back(std::make_unique<Wire>(*this, world_.hosts()[i], distance));
     links_.emplace_back().begin({.transport = wires_.back().get(),
                                  .context = &context_,
                                  .tokens = &tokens_,
-                                 .connect_timeout = place_.timeout,
-                                 .server_timeout = place_.timeout});
+                                 .connect_timeout = settings.timeout,
+                                 .server_timeout = settings.timeout});
   }
   turn();
+}
+
+Time Process::now_() const {
+  return world_.now();
 }
 
 void Process::take(lock::Event event) {
@@ -117,10 +115,10 @@ void Process::after_turn() {
     deadline = link.has_news() ? lock::Instant{} : std::min(deadline, link.deadline());
   }
   if (deadline == lock::kNever) return;
-  const Time at = std::max(deadline.time_since_epoch(), place_.timeline->now());
+  const Time at = std::max(deadline.time_since_epoch(), now_());
   if (at >= wakes_at_) return;
   wakes_at_ = at;
-  place_.timeline->at(at, [this, at] {
+  world_.timeline().at(at, [this, at] {
     if (wakes_at_ != at) return;
     wakes_at_ = kForever;
     turn();
@@ -148,7 +146,7 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
     spawn(*order);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     if (kill->signal != SIGTERM && kill->signal != SIGKILL) return;
-    if (job_runs_) place_.world->job_stopped(*this);
+    if (job_runs_) world_.job_stopped(*this);
     stop_job();
   } else if (std::holds_alternative<lock::Measure>(effect)) {
     step(lock::KillCost{lock::Duration::zero()});
@@ -159,7 +157,7 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
 }
 
 void Process::count_request() {
-  std::erase_if(asked_at_, [this](Time each) { return each + seconds(1) <= now_(); });
+  std::erase_if(asked_at_, [this](Time each) { return each + 1s <= now_(); });
   asked_at_.push_back(now_());
   most_asked_ = std::max(most_asked_, asked_at_.size());
 }
@@ -176,8 +174,8 @@ void Process::spawn(const lock::Spawn& order) {
   job_runs_ = true;
   state_ = State::running;
   job_began_ = now_();
-  place_.world->job_started(*this);
-  place_.timeline->after(plan_.job, [this] {
+  world_.job_started(*this);
+  world_.timeline().after(plan_.job, [this] {
     if (!job_runs_) return;
     job_over();
     take(lock::JobExited{0});
@@ -188,7 +186,7 @@ void Process::spawn(const lock::Spawn& order) {
 void Process::job_over() {
   job_runs_ = false;
   state_ = State::releasing;
-  place_.world->job_ended(*this);
+  world_.job_ended(*this);
 }
 
 /// The job obeys at once.
@@ -200,6 +198,7 @@ void Process::stop_job() {
 }
 
 void Process::resume() {
+  notes.hindered_until = now_() + kComesBack;
   if (std::exchange(frozen_, false)) turn();
 }
 
@@ -210,9 +209,10 @@ void Process::kill() {
 }
 
 void Process::cut(std::size_t server, Time until) {
+  notes.hindered_until = std::max(notes.hindered_until, until + kComesBack);
   cut_until_[server] = std::max(cut_until_[server], until);
   // TCP_USER_TIMEOUT
-  wires_[server]->cut(until, std::max<Time>(seconds(1), place_.timing.ttl / 6));
+  wires_[server]->cut(until, std::max<Time>(1s, world_.settings().ttl / 6));
 }
 
 void Process::finish(State state) {
@@ -222,7 +222,108 @@ void Process::finish(State state) {
   events_.clear();
   drive_.reset();
   session_.reset();
-  place_.world->ended(*this);
+  world_.ended(*this);
+}
+
+Timeline& Wire::timeline() const {
+  return process_.world().timeline();
+}
+
+Time Wire::travel() const {
+  const Time held = std::max(cut_until_ - timeline().now(), Time::zero());
+  return held + distance_.one_way + process_.world().random().between(Time::zero(), distance_.jitter);
+}
+
+Time Wire::arrival_here() {
+  return last_here_ = std::max(last_here_, timeline().now() + travel());
+}
+
+void Wire::tell(ConnectionId id, Inbound inbound) {
+  if (!ended_ && id == connection_)
+    process_.received(host_.index(), std::move(inbound));
+}
+
+ConnectionId Wire::dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) {
+  last_there_ = last_here_ = Time::zero();
+  const Time there = travel();
+  timeline().after(there + travel(), [this, id = ++connection_] {
+    if (id != connection_) return;
+    connected_ = host_.up();
+    server_life_ = host_.life();
+    tell(id, {connected_ ? Inbound::Kind::connected : Inbound::Kind::refused, {}});
+  });
+  return connection_;
+}
+
+void Wire::send(ConnectionId id, Request request) {
+  last_there_ = std::max(last_there_, timeline().now() + travel());
+  timeline().at(last_there_, [this, request = std::move(request), id, life = server_life_] {
+    if (host_.life() != life) {
+      // The server's kernel knows no such connection.
+      timeline().at(arrival_here(), [this, id] { tell(id, {Inbound::Kind::broken, {}}); });
+      return;
+    }
+    host_.take(request, [this, id](const lock::Answer& answer) {
+      timeline().at(arrival_here(), [this, id, answer] {
+        tell(id, {Inbound::Kind::answer, answer});
+      });
+    });
+  });
+}
+
+void Wire::hang_up(ConnectionId, bool) {
+  ++connection_;
+  connected_ = false;
+  if (server_life_ != host_.life()) subscribes_ = false;  // that one broke, too
+}
+
+/// Two round trips: to connect, and to subscribe.
+void Wire::subscribe() {
+  if (subscribes_ && subscribed_life_ == host_.life()) return;
+  if (!process_.plan().may_subscribe || !host_.up()) return;
+  subscribes_ = true;
+  subscribed_life_ = host_.life();
+  const std::uint32_t subscription = ++subscription_;
+  const Time first = travel() + travel() + travel();
+  const Time then = travel();
+  timeline().after(first, [this, subscription, then] {
+    if (ended_ || subscription != subscription_ || !host_.up()) return;
+    host_.subscribe(process_.waiter());
+    timeline().after(then, [this, subscription] {
+      if (ended_ || subscription != subscription_ || !host_.working()) return;
+      process_.subscribed(host_.index());
+    });
+  });
+}
+
+void Wire::unsubscribe() {
+  subscribes_ = false;
+  ++subscription_;
+  timeline().after(travel(), [this, subscription = subscription_] {
+    if (subscription == subscription_) host_.unsubscribe(process_.waiter());
+  });
+}
+
+void Wire::wake(lock::Duration in) {
+  timeline().after(travel(), [this, in, subscription = subscription_] {
+    if (!ended_ && subscription == subscription_) process_.woken(in);
+  });
+}
+
+void Wire::cut(Time until, Time breaks_after) {
+  cut_until_ = std::max(cut_until_, until);
+  timeline().after(breaks_after, [this] {
+    if (ended_ || timeline().now() >= cut_until_) return;
+    subscribes_ = false;
+    ++subscription_;
+    if (connected_) tell(connection_, {Inbound::Kind::broken, {}});
+  });
+}
+
+void Wire::end() {
+  if (ended_) return;
+  unsubscribe();
+  ended_ = true;
 }
 
 }  // namespace redlock::sim::queueing

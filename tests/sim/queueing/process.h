@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A `redlock run`: the real lock::Session, driven by the same lock::Drive, with a job that takes a
-// given time.
+// given time; and its ways to the servers.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,21 @@
 #include <optional>
 #include <vector>
 
-#include "attempt_tokens.h"
+#include "clock.h"
 #include "link.h"
 #include "lock/drive.h"
 #include "lock/session.h"
-#include "timeline.h"
-#include "queueing/wire.h"
+#include "network.h"
+#include "queueing/host.h"
+#include "request.h"
 
 namespace redlock::sim::queueing {
+
+/// How far a process is from a server.
+struct Distance {
+  Time one_way = std::chrono::microseconds(200);
+  Time jitter = std::chrono::microseconds(50);
+};
 
 struct ProcessPlan {
   Distance distance{};                   ///< from every server
@@ -35,31 +42,76 @@ struct ProcessPlan {
   bool loops = false;  ///< the next run begins when this one has ended
 };
 
+/// A waiter that was stopped or cut off comes back to its place when it has asked again.
+inline constexpr Time kComesBack = std::chrono::seconds(6);
+
 class World;
+class Process;
+
+/// The way to a server, as long as it is, and what comes along it: what a connection carries, in
+/// order, and wake-ups. What is made of a connection is link.h's.
+class Wire final : public Transport {
+ public:
+  Wire(Process& process, Host& host, const Distance& distance)
+      : process_(process), host_(host), distance_(distance) {}
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  /// One round trip. A server that is down refuses; one that is stopped does not.
+  ConnectionId dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) override;
+  void send(ConnectionId id, Request request) override;
+  void hang_up(ConnectionId id, bool orderly) override;
+
+  /// Where it has not.
+  void subscribe();
+  /// It left the queue: it closes the subscription.
+  void unsubscribe();
+  /// A message that tells it to ask after that time.
+  void wake(lock::Duration in);
+
+  /// Nothing gets through until then. A connection that has been silent for long breaks.
+  void cut(Time until, Time breaks_after);
+  /// The process has ended, or was killed: the kernel closes its connections.
+  void end();
+
+ private:
+  [[nodiscard]] Timeline& timeline() const;
+  [[nodiscard]] Time travel() const;
+  [[nodiscard]] Time arrival_here();
+  void tell(ConnectionId id, Inbound inbound);
+
+  Process& process_;
+  Host& host_;
+  Distance distance_;
+  ConnectionId connection_ = 0;  ///< its number: what belongs to an earlier one is void
+  bool connected_ = false;
+  std::uint32_t subscription_ = 0;
+  bool subscribes_ = false;
+  std::uint32_t server_life_ = 0;
+  std::uint32_t subscribed_life_ = 0;
+  Time last_there_{};
+  Time last_here_{};
+  Time cut_until_{};
+  bool ended_ = false;
+};
 
 class Process final : public lock::Performer {
  public:
   enum class State : std::uint8_t { waiting, running, releasing, served, refused, superseded, killed, failed };
 
-  struct Place {
-    Timeline* timeline;
-    Random* random;
-    std::vector<Host>* hosts;
-    World* world;
-    const LockSettings* settings;
-    lock::Timing timing;
-    lock::Duration timeout;
-  };
-
-  Process(const Place& place, const ProcessPlan& plan, std::uint32_t number);
+  Process(World& world, const ProcessPlan& plan, std::uint32_t number);
 
   /// Its first turn.
   void start();
   /// SIGSTOP, while it waits.
-  void freeze() { frozen_ = true; }
+  void freeze() {
+    frozen_ = true;
+    notes.hindered_until = kForever;
+  }
   void resume();
   /// SIGKILL, of its job too.
   void kill();
+  /// It reaches that server no more until then.
   void cut(std::size_t server, Time until);
   void wake(std::size_t server, lock::Duration in) { wires_[server]->wake(in); }
 
@@ -84,6 +136,7 @@ class Process final : public lock::Performer {
   [[nodiscard]] Time job_began() const { return job_began_; }
   [[nodiscard]] std::size_t most_asked() const { return most_asked_; }
   [[nodiscard]] bool reaches(std::size_t server) const { return cut_until_[server] <= now_(); }
+  [[nodiscard]] World& world() const { return world_; }
   /// It said that this server may keep the lock, and until when.
   [[nodiscard]] Time keeps_until(std::size_t server) const { return keeps_until_[server]; }
 
@@ -109,10 +162,10 @@ class Process final : public lock::Performer {
   void finish(State state);
   void count_request();
   void note_left(const lock::report::ReleaseUnconfirmed& report);
-  [[nodiscard]] Time now_() const { return place_.timeline->now(); }
+  [[nodiscard]] Time now_() const;
   [[nodiscard]] lock::Instant now() const { return lock::Instant(now_()); }
 
-  Place place_;
+  World& world_;
   ProcessPlan plan_;
   std::uint32_t number_;
   Waiter waiter_;

@@ -7,11 +7,7 @@ std::string milliseconds_text(Time length) {
   return std::to_string(length / std::chrono::milliseconds(1)) + " ms";
 }
 
-namespace {
-
 constexpr Time kProgress = std::chrono::seconds(3);
-
-}  // namespace
 
 Result::Result(const Numbers& numbers, const Limits& limits) {
   const auto most = [this](const char* what, std::size_t value, std::size_t limit) {
@@ -48,16 +44,16 @@ Result::Result(const Numbers& numbers, const Limits& limits) {
 }
 
 void hold_first(World& world, Time length) {
-  ProcessPlan plan;
-  plan.job = length;
-  world.start(plan);
+  world.start({.job = length});
 }
 
-void start_waiters(World& world, std::size_t count, Time from, Time apart,
-                   const ProcessPlan& plan) {
-  for (std::size_t i = 0; i < count; ++i) {
-    world.start_at(from + apart * static_cast<int>(i), plan);
-  }
+void start_waiters(World& world, int count, Time from, Time apart, const ProcessPlan& plan) {
+  for (int i = 0; i < count; ++i) world.start_at(from + i * apart, plan);
+}
+
+Result serve_all(World& world, Time until, const Limits& limits) {
+  world.run_until_all_served(until);
+  return {world.numbers(), limits};
 }
 
 }  // namespace redlock::sim::queueing

@@ -29,14 +29,19 @@ class Result {
   Result(const Numbers& numbers, const Limits& limits);
   Result() = default;
 
-  void demand(bool fulfilled, const std::string& fault) {
+  Result& demand(bool fulfilled, const std::string& fault) {
     if (!fulfilled) faults_.push_back(fault);
+    return *this;
   }
   /// Its faults are ours, too.
-  void add_faults(const Result& other) {
+  Result& add_faults(const Result& other) {
     faults_.insert(faults_.end(), other.faults_.begin(), other.faults_.end());
+    return *this;
   }
-  void note(const std::string& text) { notes_ += (notes_.empty() ? "" : "; ") + text; }
+  Result& note(const std::string& text) {
+    notes_ += (notes_.empty() ? "" : "; ") + text;
+    return *this;
+  }
 
   [[nodiscard]] const std::vector<std::string>& faults() const { return faults_; }
   /// The numbers, for a person.
@@ -54,24 +59,21 @@ struct Scenario {
   unsigned every = 1;  ///< how many seeds before it is run: it takes long
 };
 
+using Scenarios = std::span<const Scenario>;
+
 /// Those of order and of distance, of faults, of many faults, of `-n`, of cost, of readers and slots, of
 /// waiters that cannot win, and of --newest.
-std::span<const Scenario> order_scenarios();
-std::span<const Scenario> fault_scenarios();
-std::span<const Scenario> soak_scenarios();
-std::span<const Scenario> herd_scenarios();
-std::span<const Scenario> cost_scenarios();
-std::span<const Scenario> shared_scenarios();
-std::span<const Scenario> edge_scenarios();
-std::span<const Scenario> newest_scenarios();
+extern const Scenarios order_scenarios, fault_scenarios, soak_scenarios, herd_scenarios,
+    cost_scenarios, shared_scenarios, edge_scenarios, newest_scenarios;
 
 // What several scenarios do.
 
 /// A process that holds the lock first, for that long.
 void hold_first(World& world, Time length);
 /// Processes that begin one after the other.
-void start_waiters(World& world, std::size_t count, Time from, Time apart,
-                   const ProcessPlan& plan = {});
+void start_waiters(World& world, int count, Time from, Time apart, const ProcessPlan& plan = {});
+/// Runs until all are served, or until then, and judges.
+Result serve_all(World& world, Time until, const Limits& limits = {});
 std::string milliseconds_text(Time length);
 
 }  // namespace redlock::sim::queueing

@@ -8,135 +8,101 @@ namespace redlock::sim::queueing {
 
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 /// Forty readers wait after a writer, and each of them stays for long. From afar, one after the
 /// other would take more than a second. On several servers they agree on one number after the
 /// other: the last one asks for a number as often as there are readers.
-Result together(World& world, Time distance) {
-  constexpr Time kFree = seconds(3);
-  hold_first(world, kFree);
-  ProcessPlan plan;
-  plan.mode.reads = true;
-  plan.distance = {distance, distance / 10};
-  plan.job = seconds(2);
-  start_waiters(world, 40, milliseconds(100), milliseconds(20), plan);
-  world.run_until(kFree + milliseconds(600));
+template <int distance_ms, std::size_t most_asked>
+Result together(World& world) {
+  constexpr Time kDistance = distance_ms * 1ms;
+  hold_first(world, 3s);
+  start_waiters(world, 40, 100ms, 20ms,
+                {.distance = {kDistance, kDistance / 10}, .mode = {.reads = true}, .job = 2s});
+  world.run_until(3600ms);
   const std::size_t entered = world.jobs();
-  world.run_until_all_served(seconds(60));
-  Result result(world.numbers(), {.most_asked = world.hosts().size() == 1 ? 40U : 60U, .slow_per_cent = 100});
-  result.note(std::to_string(entered - 1) + " readers after 600 ms");
-  result.demand(entered == 41, "readers that wait one after the other do not enter together");
-  return result;
+  return serve_all(world, 60s, {.most_asked = most_asked, .slow_per_cent = 100})
+      .note(std::to_string(entered - 1) + " readers after 600 ms")
+      .demand(entered == 41, "readers that wait one after the other do not enter together");
 }
 
 /// Runs that come again and again, so that one of them always has the lock, and now and then a run
 /// that wants it alone.
 struct Storm {
   Mode mode;
-  std::size_t comers;
-  milliseconds apart;  ///< between their first times
-  std::size_t writers;
-  milliseconds between;  ///< two writers
-  milliseconds limit;    ///< for a writer's wait
+  int comers;
+  Time apart;  ///< between their first times
+  int writers;
+  Time between;  ///< two writers
+  Time limit;    ///< for a writer's wait
 };
 
 Result storm(World& world, const Storm& kind) {
-  ProcessPlan comer;
-  comer.mode = kind.mode;
-  comer.loops = true;
-  comer.job = milliseconds(150);
-  start_waiters(world, kind.comers, milliseconds(10), kind.apart, comer);
-  ProcessPlan writer;
-  writer.job = milliseconds(30);
-  start_waiters(world, kind.writers, milliseconds(500), kind.between, writer);
-  world.run_until(seconds(11));
+  start_waiters(world, kind.comers, 10ms, kind.apart,
+                {.mode = kind.mode, .job = 150ms, .loops = true});
+  start_waiters(world, kind.writers, 500ms, kind.between, {.job = 30ms});
+  world.run_until(11s);
   world.end_loops();
-  world.run_until_all_served(seconds(30));
-  const Numbers& numbers = world.numbers();
-  Result result(numbers, {});
-  result.note("a writer waited " + milliseconds_text(numbers.longest_wait) + " at most");
-  result.demand(numbers.longest_wait < kind.limit, "a writer waits too long");
-  return result;
+  Result result = serve_all(world, 30s);
+  const Time longest = world.numbers().longest_wait;
+  return result.note("a writer waited " + milliseconds_text(longest) + " at most")
+      .demand(longest < kind.limit, "a writer waits too long");
 }
 
 Result storm_of_readers(World& world) {
-  return storm(world, {{.reads = true}, 12, milliseconds(13), 12, milliseconds(700), milliseconds(500)});
+  return storm(world, {{.reads = true}, 12, 13ms, 12, 700ms, 500ms});
 }
 
 /// With many writers: readers do not starve either.
 Result readers_and_writers(World& world) {
-  hold_first(world, seconds(1));
-  ProcessPlan plan;
-  plan.job = milliseconds(20);
+  hold_first(world, 1s);
   for (int i = 0; i < 60; ++i) {
-    plan.mode.reads = world.random().percent(60);
-    world.start_at(milliseconds(100) + i * milliseconds(30), plan);
+    world.start_at(100ms + i * 30ms, {.mode = {.reads = world.random().percent(60)}});
   }
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {}};
+  return serve_all(world, 60s);
 }
 
 constexpr Mode kOfThree{.slots = 3};
 
 /// Sixty runs, all of them there from the beginning.
 Result crowd(World& world) {
-  ProcessPlan plan;
-  plan.mode = kOfThree;
-  plan.job = milliseconds(100);
-  start_waiters(world, 60, milliseconds(10), milliseconds(5), plan);
-  world.run_until_all_served(seconds(60));
-  Result result(world.numbers(), {.longest_stall = milliseconds(1500)});
-  result.note("done after " + milliseconds_text(world.now()));
-  result.demand(world.now() < seconds(4), "sixty runs of 100 ms take three slots too long");
-  return result;
+  start_waiters(world, 60, 10ms, 5ms, {.mode = kOfThree, .job = 100ms});
+  return serve_all(world, 60s, {.longest_stall = 1500ms})
+      .note("done after " + milliseconds_text(world.now()))
+      .demand(world.now() < 4s, "sixty runs of 100 ms take three slots too long");
 }
 
 /// Two long jobs have a slot each: the others share what is left, whichever slot that is.
 Result one_slot_left(World& world) {
-  ProcessPlan plan;
-  plan.mode = kOfThree;
-  plan.job = seconds(60);
-  world.start(plan);
-  world.run_until(milliseconds(100));
-  world.start(plan);
-  plan.job = milliseconds(50);
-  start_waiters(world, 30, milliseconds(500), milliseconds(30), plan);
-  world.run_until(seconds(10));
-  Result result(world.numbers(), {.longest_stall = milliseconds(1500)});
-  result.demand(world.jobs() == 32, "a waiter for the slot that is left does not get it");
-  return result;
+  start_waiters(world, 2, 0s, 100ms, {.mode = kOfThree, .job = 60s});
+  start_waiters(world, 30, 500ms, 30ms, {.mode = kOfThree, .job = 50ms});
+  world.run_until(10s);
+  return Result(world.numbers(), {.longest_stall = 1500ms})
+      .demand(world.jobs() == 32, "a waiter for the slot that is left does not get it");
 }
 
 /// One slot is always free.
 Result storm_of_slots(World& world) {
-  return storm(world, {kOfThree, 2, milliseconds(75), 8, milliseconds(1000), milliseconds(600)});
+  return storm(world, {kOfThree, 2, 75ms, 8, 1000ms, 600ms});
 }
 
 /// An operator sets the clocks while slots are held: one forward, on which all holders seem to be
 /// over; later all of them back, by an hour each.
 Result slots_and_clocks(World& world) {
-  ProcessPlan plan;
-  plan.mode = kOfThree;
-  plan.job = milliseconds(200);
-  plan.loops = true;
-  start_waiters(world, 8, milliseconds(10), milliseconds(20), plan);
+  start_waiters(world, 8, 10ms, 20ms, {.mode = kOfThree, .job = 200ms, .loops = true});
   const auto server = world.random().below(3);
-  world.at(seconds(1), [&] { world.hosts()[server].set_clock_by(std::chrono::hours(1)); });
-  world.at(seconds(14), [&] {
-    for (Host& host : world.hosts()) host.set_clock_by(-std::chrono::hours(1));
+  world.at(1s, [&] { world.hosts()[server].set_clock_by(1h); });
+  world.at(14s, [&] {
+    for (Host& host : world.hosts()) host.set_clock_by(-1h);
   });
-  world.run_until(seconds(16));
+  world.run_until(16s);
   world.end_loops();
-  world.run_until_all_served(seconds(60));
-  return {world.numbers(), {.longest_stall = milliseconds(1500)}};
+  return serve_all(world, 60s, {.longest_stall = 1500ms});
 }
 
 constexpr Scenario kShared[] = {
-    {"readers_together", {.servers = 1}, [](World& w) { return together(w, milliseconds(10)); }},
-    {"readers_together_on_five", {.servers = 5},
-     [](World& w) { return together(w, milliseconds(2)); }},
+    {"readers_together", {.servers = 1}, together<10, 40>},
+    {"readers_together_on_five", {.servers = 5}, together<2, 60>},
     {"storm_of_readers", {}, storm_of_readers},
     {"readers_and_writers", {}, readers_and_writers},
     {"crowd_for_slots", {.servers = 1}, crowd},
@@ -148,8 +114,6 @@ constexpr Scenario kShared[] = {
 
 }  // namespace
 
-std::span<const Scenario> shared_scenarios() {
-  return kShared;
-}
+const Scenarios shared_scenarios = kShared;
 
 }  // namespace redlock::sim::queueing

@@ -8,9 +8,7 @@ namespace redlock::sim::queueing {
 
 namespace {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 class Soak {
  public:
@@ -18,25 +16,25 @@ class Soak {
   Soak(World& world, bool rough) : world_(world), random_(world.settings().seed), rough_(rough) {}
 
   void start(int count) {
-    for (int i = 0; i < count; ++i) world_.start_at(i * milliseconds(5), plan());
+    for (int i = 0; i < count; ++i) world_.start_at(i * 5ms, plan());
   }
 
   void run(Time until) {
-    for (Time now = seconds(2); now < until; now += milliseconds(500)) {
+    for (Time now = 2s; now < until; now += 500ms) {
       world_.run_until(now);
       disturb();
     }
-    for (Process* each : frozen_) world_.resume(*each);
+    for (Process* each : frozen_) each->resume();
   }
 
  private:
   [[nodiscard]] ProcessPlan plan() {
     ProcessPlan plan;
     plan.loops = true;
-    plan.distance.jitter = milliseconds(2);
+    plan.distance.jitter = 2ms;
     if (!rough_) return plan;
-    plan.job = random_.between(milliseconds(1), milliseconds(60));
-    plan.distance = {random_.between(microseconds(100), milliseconds(15)), milliseconds(5)};
+    plan.job = random_.between(1ms, 60ms);
+    plan.distance = {random_.between(100us, 15ms), 5ms};
     plan.may_subscribe = !random_.percent(15);
     plan.tries_once = random_.percent(10);
     return plan;
@@ -47,7 +45,7 @@ class Soak {
   }
 
   void replace(Process& process) {
-    world_.kill(process);
+    process.kill();
     world_.start(plan());
   }
 
@@ -57,17 +55,18 @@ class Soak {
     if (what == 5) return stop_servers();
     if (what == 0 && world_.holder() != nullptr) return replace(*world_.holder());
     if (what == 4 && !frozen_.empty()) {
-      world_.resume(*frozen_.back());
+      frozen_.back()->resume();
       return frozen_.pop_back();
     }
     if (queue.empty()) return;
     if (what == 1 || what == 2) return replace(*somebody(queue));
     if (what == 3) {
-      world_.freeze(*queue.front());
+      queue.front()->freeze();
       frozen_.push_back(queue.front());
     } else if (what > 5) {
-      const Time length = random_.between(milliseconds(50), seconds(8));
-      world_.cut(*somebody(queue), random_.below(5), world_.now() + length);
+      const Time length = random_.between(50ms, 8s);
+      const std::size_t server = random_.below(5);
+      somebody(queue)->cut(server, world_.now() + length);
     }
   }
 
@@ -76,7 +75,7 @@ class Soak {
     const std::size_t first = random_.below(5);
     for (const std::size_t server : {first, (first + 1) % 5}) {
       world_.hosts()[server].stop();
-      world_.at(world_.now() + milliseconds(450),
+      world_.at(world_.now() + 450ms,
                 [this, server] { world_.hosts()[server].resume(); });
     }
   }
@@ -87,34 +86,29 @@ class Soak {
   std::vector<Process*> frozen_;
 };
 
-Result soak_for_a_minute(World& world, int count, bool rough) {
+template <int count, bool rough>
+Result soak_for_a_minute(World& world) {
   Soak soak(world, rough);
   soak.start(count);
-  soak.run(seconds(60));
+  soak.run(60s);
   world.end_loops();
-  world.run_until_all_served(seconds(150));
   // Short jobs: a waiter near the head hears of some thirty hand-overs in a second, as the next one and as the
   // first one.
-  Result result(world.numbers(), {.inversions = 100,
-                                  .left_behind = SIZE_MAX,
-                                  .most_asked = 100,
-                                  .slow_per_cent = rough ? 20U : 10U});
-  world.run_until(world.now() + seconds(21));
-  result.demand(world.queue().empty(), "somebody is still in the queue");
-  return result;
+  Result result = serve_all(world, 150s, {.inversions = 100,
+                                          .left_behind = SIZE_MAX,
+                                          .most_asked = 100,
+                                          .slow_per_cent = rough ? 20U : 10U});
+  world.run_until(world.now() + 21s);
+  return result.demand(world.queue().empty(), "somebody is still in the queue");
 }
 
 constexpr Scenario kSoaks[] = {
-    {"soak", {.servers = 5, .ttl = seconds(3)},
-     [](World& w) { return soak_for_a_minute(w, 300, false); }, 2},
-    {"rough_soak", {.servers = 5, .ttl = seconds(4), .publishes_lost = 5},
-     [](World& w) { return soak_for_a_minute(w, 60, true); }, 2},
+    {"soak", {.servers = 5, .ttl = 3s}, soak_for_a_minute<300, false>, 2},
+    {"rough_soak", {.servers = 5, .ttl = 4s, .publishes_lost = 5}, soak_for_a_minute<60, true>, 2},
 };
 
 }  // namespace
 
-std::span<const Scenario> soak_scenarios() {
-  return kSoaks;
-}
+const Scenarios soak_scenarios = kSoaks;
 
 }  // namespace redlock::sim::queueing

@@ -7,29 +7,25 @@
 
 namespace redlock::sim::queueing {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Time kSlow = milliseconds(400);
-constexpr Time kLook = milliseconds(5);  // how often the world looks whether the lock has expired
+constexpr Time kSlow = 400ms;
+constexpr Time kLook = 5ms;  // how often the world looks whether the lock has expired
 
-/// A waiter that was stopped or cut off comes back to its place when it has asked again.
-constexpr Time kComesBack = seconds(6);
-
-constexpr Time kLookForProgress = milliseconds(50);
-constexpr Time kTroubleFor = seconds(3);  // as long as a process may take to notice it
-constexpr Time kWorthAWord = seconds(30);  // what a server keeps for longer is said
+constexpr Time kLookForProgress = 50ms;
+constexpr Time kTroubleFor = 3s;  // as long as a process may take to notice it
+constexpr Time kWorthAWord = 30s;  // what a server keeps for longer is said
 
 /// Until then a process is new, and its requests are the cost of its coming.
-constexpr Time kNew = seconds(2);
+constexpr Time kNew = 2s;
 
 }  // namespace
 
 World::World(const Settings& settings)
     : settings_(settings),
-      lock_settings_{0, settings.ttl / milliseconds(1)},
+      lock_settings_{0, settings.ttl / 1ms},
       random_(settings.seed),
       interpreter_(settings.mistake.patches),
       hosts_(settings.servers) {
@@ -39,15 +35,8 @@ World::World(const Settings& settings)
 }
 
 Process& World::start(const ProcessPlan& plan) {
-  const Process::Place place{.timeline = &timeline_,
-                             .random = &random_,
-                             .hosts = &hosts_,
-                             .world = this,
-                             .settings = &lock_settings_,
-                             .timing = {.ttl = settings_.ttl, .grace = settings_.ttl / 10},
-                             .timeout = settings_.timeout};
   const auto number = static_cast<std::uint32_t>(processes_.size());
-  Process& process = *processes_.emplace_back(std::make_unique<Process>(place, plan, number));
+  Process& process = *processes_.emplace_back(std::make_unique<Process>(*this, plan, number));
   count_waiting();
   waiting_.push_back(&process);
   process.start();
@@ -69,26 +58,7 @@ void World::run_until_all_served(Time end) {
     return !running_.empty() || coming_ > 0 ||
            std::ranges::any_of(waiting_, [](const Process* each) { return !each->frozen(); });
   };
-  while (now() < end && unserved()) timeline_.run_until(std::min(end, now() + milliseconds(100)));
-}
-
-void World::freeze(Process& process) {
-  process.freeze();
-  process.notes.hindered_until = kForever;
-}
-
-void World::resume(Process& process) {
-  process.notes.hindered_until = now() + kComesBack;
-  process.resume();
-}
-
-void World::kill(Process& process) {
-  process.kill();
-}
-
-void World::cut(Process& process, std::size_t server, Time until) {
-  process.notes.hindered_until = std::max(process.notes.hindered_until, until + kComesBack);
-  process.cut(server, until);
+  while (now() < end && unserved()) timeline_.run_until(std::min(end, now() + 100ms));
 }
 
 std::vector<Process*> World::queue() {
@@ -138,11 +108,7 @@ bool World::has_room() {
 }
 
 void World::look_whether_free() {
-  if (!has_room()) {
-    if (!running_.empty()) free_since_.reset();
-    return;
-  }
-  const bool free = is_free();
+  const bool free = has_room() && is_free();
   if (free && !free_since_) free_since_ = now();
   if (!free) free_since_.reset();
 }
@@ -161,8 +127,8 @@ void World::watch() {
 
 /// So that it would win if nobody stood before it: the lock is free there, or shared with its kind.
 bool World::can_enter(const Process& process, const Host& host) {
-  const Time grace = seconds(process.plan().restart_grace_s);
-  const bool trusts = grace == Time::zero() || now() > host.trouble() + grace + seconds(1);
+  const Time grace = process.plan().restart_grace_s * 1s;
+  const bool trusts = grace == 0s || now() > host.trouble() + grace + 1s;
   if (!host.working() || !process.reaches(host.index()) || !trusts) return false;
   if (is_free_on(host)) return true;
   if (running_.empty() || !same_kind(running_.front()->token(), process.waiter())) return false;
@@ -214,24 +180,20 @@ void World::watch_progress() {
 }
 
 void World::executed(Host& host, const Request& request) {
-  const std::size_t scripts = scripts_of(request);
   const std::size_t place =
       request.waiter == kNoWaiter ? 0 : host.server().place(request.waiter, now());
-  if (place != 0) {
-    const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
-    if (asker != waiting_.end()) {
-      Process& process = **asker;
-      process.notes.in_queue |= 1U << host.index();
-      const auto servers = static_cast<std::size_t>(std::popcount(process.notes.in_queue));
-      if (servers >= lock::quorum(hosts_.size()) && !process.notes.queued_at) {
-        process.notes.queued_at = now();
-      }
-      const bool idle = place > 2 && now() - process.began() > kNew;
-      (idle ? numbers_.idle_evals : numbers_.evals) += scripts;
-      return look_whether_free();
+  const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
+  bool idle = false;
+  if (place != 0 && asker != waiting_.end()) {
+    Process& process = **asker;
+    process.notes.in_queue |= 1U << host.index();
+    const auto servers = static_cast<std::size_t>(std::popcount(process.notes.in_queue));
+    if (servers >= lock::quorum(hosts_.size()) && !process.notes.queued_at) {
+      process.notes.queued_at = now();
     }
+    idle = place > 2 && now() - process.began() > kNew;
   }
-  numbers_.evals += scripts;
+  (idle ? numbers_.idle_evals : numbers_.evals) += scripts_of(request);
   look_whether_free();
 }
 
@@ -339,8 +301,8 @@ void World::count_left() {
     for (const Token each : owners) {
       const Process* process = owner_of(each);
       if (process == nullptr || process->alive() || process->state() == Process::State::killed) continue;
-      const Time left = milliseconds(host.server().left(each, now()));
-      if (left > kWorthAWord && process->keeps_until(host.index()) + seconds(1) < now() + left) {
+      const Time left = host.server().left(each, now()) * 1ms;
+      if (left > kWorthAWord && process->keeps_until(host.index()) + 1s < now() + left) {
         ++numbers_.unsaid;
       }
     }

@@ -11,10 +11,10 @@
 #include <optional>
 #include <vector>
 
+#include "clock.h"
 #include "mutation.h"
 #include "queueing/host.h"
 #include "queueing/process.h"
-#include "timeline.h"
 #include "random.h"
 
 namespace redlock::sim::queueing {
@@ -70,12 +70,6 @@ class World {
   /// No run begins any more because another one has ended.
   void end_loops() { loops_ = false; }
 
-  void freeze(Process& process);
-  void resume(Process& process);
-  void kill(Process& process);
-  /// A process reaches that server no more until then.
-  void cut(Process& process, std::size_t server, Time until);
-
   /// The waiters that can be served, in the order of the first server's queue.
   [[nodiscard]] std::vector<Process*> queue();
   [[nodiscard]] Process* holder() { return running_.empty() ? nullptr : running_.front(); }
@@ -84,8 +78,10 @@ class World {
   }
   [[nodiscard]] std::vector<Host>& hosts() { return hosts_; }
   [[nodiscard]] Random& random() { return random_; }
+  [[nodiscard]] Timeline& timeline() { return timeline_; }
   [[nodiscard]] Time now() const { return timeline_.now(); }
   [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const LockSettings& lock_settings() const { return lock_settings_; }
   /// From now on.
   void measure_afresh();
   [[nodiscard]] const Numbers& numbers();

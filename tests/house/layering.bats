@@ -112,6 +112,7 @@ may_include() {
   done
 }
 
-@test "each mistake of tests/mutants/table.py has one place in the sources, and the tests that it names are there" {
+@test "each mistake of tests/mutants/table.py and tests/sim/mutants has one place in the sources, and its tests are there" {
   "$TESTS/mutants/mutants" --list >/dev/null
+  "$TESTS/sim/mutants" --list >/dev/null
 }

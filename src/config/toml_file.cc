@@ -191,9 +191,8 @@ std::string name_of(toml::node_type type) {
   if (type == toml::node_type::array) return "an array";
   if (type == toml::node_type::string) return "a string";
   if (type == toml::node_type::boolean) return "true or false";
-  const bool number =
-      type == toml::node_type::integer || type == toml::node_type::floating_point;
-  return number ? "a number" : "a date or time";
+  if (type == toml::node_type::floating_point) return "a decimal number";
+  return type == toml::node_type::integer ? "a number" : "a date or time";
 }
 
 /// A number as parse_duration and the like read it: without an exponent, and with no more decimal

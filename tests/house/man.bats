@@ -76,6 +76,11 @@ same() { diff "$1" "$2" || fail "--help (<) and the pages (>) differ"; }
   [ -z "$output" ] || fail "$output"
 }
 
+@test "man: only punctuation follows a reference to a page on its line" {
+  run grep -nE '^\.Xr [^ ]+ [^ ]+ .*[[:alnum:]]' "$MAN"/*
+  [ -z "$output" ] || fail "$output"
+}
+
 @test "man: groff finds nothing" {
   command -v groff >/dev/null || skip "groff is not installed"
   local page

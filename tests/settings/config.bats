@@ -170,6 +170,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   refused "$REDLOCK_CONFIG:1: prefix: expected a string, not a number" 'prefix = 3'
   refused "$REDLOCK_CONFIG:1: prefix: lock name" 'prefix = "redlock-tag:"'
   refused "$REDLOCK_CONFIG:1: password: expected a string, not a number" 'password = 3'
+  refused "$REDLOCK_CONFIG:1: log-entries: expected a whole number, not a decimal number" 'log-entries = 1e3'
   refused "$REDLOCK_CONFIG:1: servers: expected an array of strings" 'servers = "redis://db1"'
   refused "$REDLOCK_CONFIG:1: servers: expected at least one" 'servers = []'
   refused "$REDLOCK_CONFIG:3: servers: expected an array of strings" 'servers = [' '"redis://a",' '3]'

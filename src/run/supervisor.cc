@@ -301,8 +301,11 @@ Exit Supervisor::end_alone() {
       std::max(supervision_.worker_state().valid_until - os::boot_now(), lock::Duration::zero());
   out_.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
-                  "(pid {}) was killed; it stays locked for about {}",
-                  lock_, worker_.pid, diag::for_people(left)));
+                  "(pid {}) was killed; it stays locked for about {}{}",
+                  lock_, worker_.pid, diag::for_people(left),
+                  job_status() == 0 && plan_.timing.once > lock::Duration::zero()
+                      ? ", and --once may let the job run again after that"
+                      : ""));
   return {job_status(), supervision_.job_signal.load()};
 }
 

@@ -214,7 +214,20 @@ SHIM
   assert_one_line "$stderr"
   assert_contains "$stderr" 'lock "L" could not be released'
   assert_contains "$stderr" "(pid $WORKER) was killed; it stays locked for about"
+  refute_contains "$stderr" --once
   has_key A L
+}
+
+@test "worker killed: a success of --once that nobody marks is said" {
+  run_job --ttl 30s --once 1h -- 0
+  kill -KILL "$WORKER"
+  kill -USR1 "$TOP"
+  wait_for_line "$LOG" USR1
+  await "$TOP"
+  assert_status 0
+  assert_one_line "$stderr"
+  assert_contains "$stderr" ', and --once may let the job run again after that'
+  assert_no_key A 'redlock:{L}:done'
 }
 
 @test "worker killed: TERM a grace before the end, and dead before the lease is over" {

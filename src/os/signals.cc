@@ -183,7 +183,7 @@ bool has_pending(pid_t pid, int signal) noexcept {
   return (pending >> static_cast<unsigned>(signal - 1) & 1U) != 0;
 }
 
-SignalWitness::SignalWitness(SignalNotes& notes, Group group) : pid_(-1) {
+void SignalWitness::start(SignalNotes& notes, Group group) {
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ == 0) watch(notes, group, parent);

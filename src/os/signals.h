@@ -94,12 +94,13 @@ class SignalWitness {
  public:
   enum class Group { ours, own };
 
-  /// If the system refuses a process, there are no notes.
-  SignalWitness(SignalNotes& notes, Group group);
+  SignalWitness() = default;
   ~SignalWitness() { end(); }
   SignalWitness(const SignalWitness&) = delete;
   SignalWitness& operator=(const SignalWitness&) = delete;
 
+  /// If the system refuses a process, there are no notes.
+  void start(SignalNotes& notes, Group group);
   /// -1 if there is no process.
   [[nodiscard]] pid_t pid() const { return pid_; }
 
@@ -114,7 +115,7 @@ class SignalWitness {
   void end();
 
  private:
-  pid_t pid_;
+  pid_t pid_ = -1;
 };
 
 }  // namespace redlock::os

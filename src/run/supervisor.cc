@@ -23,6 +23,10 @@ namespace {
 /// child and then the group. So we wait this long before we decide whether the job has the signal.
 constexpr std::chrono::milliseconds kHold(50);
 
+/// The witness starts when the job has run this long: to fork it earlier takes a processor from the
+/// start of the job. If somebody signals the whole group before that, the job gets the signal twice.
+constexpr std::chrono::milliseconds kNoWitness(2);
+
 }  // namespace
 
 Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
@@ -42,11 +46,8 @@ Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const 
       killer_(tree, out, lock),
       loop_(loop),
       watch_(plan.timing),
-      witness_(supervision.heard_by_witness, job_control.own_group()
-                                                 ? os::SignalWitness::Group::own
-                                                 : os::SignalWitness::Group::ours) {
+      witness_due_(os::boot_now() + kNoWitness) {
   held_.reserve(64);  // without memory for it, a signal would be lost
-  if (witness_.pid() > 0) tree_.exclude(witness_.pid());
   tree_.spare(worker_.pid);
   tree_.lead(job_, job_control_.own_group());
   out_.keep_lines_for_file();  // nothing delays a KILL
@@ -97,7 +98,8 @@ void Supervisor::turn() {
   const bool finished = watch_.alone() && !job_left();
   const lock::Instant due = held_.empty() ? lock::kNever : held_.front().came + kHold;
   const lock::Instant deadline =
-      finished ? lock::kNever : std::min(due, watch_.deadline(supervision_.worker_state()));
+      finished ? lock::kNever
+               : std::min({due, witness_due_, watch_.deadline(supervision_.worker_state())});
   try {
     loop_.wait(interests, deadline);
   } catch (const std::exception& error) {
@@ -110,6 +112,7 @@ void Supervisor::turn() {
   }
   reap();
   act(os::boot_now());  // an overdue deadline comes before everything else
+  if (os::boot_now() >= witness_due_) start_witness();
   if (interests[0].ready) {
     const lock::Instant now = os::boot_now();
     for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal, now);
@@ -119,6 +122,15 @@ void Supervisor::turn() {
   if (job_control_.behind()) follow_job();
   act(os::boot_now());  // reap() may just have found the worker dead
   tree_.note_strangers();
+}
+
+void Supervisor::start_witness() {
+  witness_due_ = lock::kNever;
+  if (!job_left()) return;
+  witness_.start(supervision_.heard_by_witness, job_control_.own_group()
+                                                    ? os::SignalWitness::Group::own
+                                                    : os::SignalWitness::Group::ours);
+  if (witness_.pid() > 0) tree_.exclude(witness_.pid());
 }
 
 void Supervisor::act(lock::Instant now) {
@@ -218,9 +230,9 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now
   // The child may have ended since this turn began, and no other SIGCHLD comes for it.
   if (signal.number == SIGCHLD) return reap();
   if (signal.number == SIGCONT) {
-    if (!job_control_.own_group()) witness_.proceed();
     // From the worker: it wakes us after the job has been continued or has ended.
     if (signal.sender == worker_.pid) return;
+    if (!job_control_.own_group()) witness_.proceed();
     take_messages();  // a stop that they report came before this signal
     job_control_.note(0);
     if (job_control_.own_group()) return continue_job();

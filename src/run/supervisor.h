@@ -36,6 +36,8 @@ class Supervisor {
 
  private:
   void turn();
+  /// If the job still runs.
+  void start_witness();
   void bear(const char* why);
   void act(lock::Instant now);
   void carry_out(lock::Watch::Act act);
@@ -78,6 +80,7 @@ class Supervisor {
   os::Loop& loop_;
   lock::Watch watch_;
   os::SignalWitness witness_;
+  lock::Instant witness_due_;
   struct Held {
     os::ReceivedSignal signal;
     lock::Instant came;

@@ -170,8 +170,11 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
 @test "reentrant: who waits for another holder joins its ancestor if that has the lock again" {
   servers 1
   background "$REDLOCK" run --ttl 60s L -- sh -c '
+    until [ -e "$3/go" ]; do sleep 0.05; done
     redis-cli -s "$1" set L other px 1000
-    exec timeout "$2" "$0" run L -- sh -c "echo \$REDLOCK_TOKEN"' "$REDLOCK" "$A_SOCKET" "$BOUND"
+    exec timeout "$2" "$0" run L -- sh -c "echo \$REDLOCK_TOKEN"' "$REDLOCK" "$A_SOCKET" "$BOUND" "$SCRATCH"
+  wait_until_settled A
+  touch "$SCRATCH/go"
   wait_for_key A 'redlock:{L}:queue'
   local token
   token=$(cli A hkeys 'redlock:{L}:holder' | sed -n 's/^fence://p')

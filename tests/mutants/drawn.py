@@ -277,7 +277,8 @@ def in_cpp(text, code, file, line, begin, was, becomes):
         if DECLARATION.match(mine) and not EXPRESSION.match(mine) or re.match(r";\s*else\b", code[right:]):
             return None
         return made(left, right + 1, f"if ({CHOSEN}) {{ {theirs}; }} else {{ {mine}; }}")
-    return made(left, right, f"({CHOSEN} ? ({theirs}) : ({mine}))")
+    check = f"::redlock::are_alike<decltype({theirs}), decltype({mine})>()"
+    return made(left, right, f"({check} && {CHOSEN} ? ({theirs}) : ({mine}))")
 
 
 class Source:

@@ -215,11 +215,9 @@ Pass ProcessTree::signal(int number, int then, pid_t except_group) {
   except_group_ = except_group;
   done_.clear();
   if (number == SIGKILL) killed_before_ = std::exchange(killed_, {});
-  const bool hunts = number == SIGKILL || number == 0;  // 0 measures a KILL
+  if (signal_leader(pass) && leader_passes_on_ && number != SIGKILL && number != 0) return pass;
   const ProcessTable::Loan loan(table_);
-  if (!hunts) find();
-  if (signal_leader(pass) && leader_passes_on_ && !hunts) return pass;
-  if (hunts) find(&pass);
+  find(&pass);
   signal_found(pass);
   // While the parent of the job lives, our own children are not the job's.
   if (!parent_spared_alive() && signal_children(pass)) {

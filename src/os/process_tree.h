@@ -77,7 +77,7 @@ class ProcessTree {
 
   /// Sends the signal once to every living descendant, or only to a main process that passes it on.
   /// The child of a descendant that forks at that moment may escape: a caller that must be sure
-  /// calls again until empty(). All signals but KILL spare what a handler of the signal starts. For some milliseconds, a KILL hunts processes that fork and exit in
+  /// calls again until empty(). For some milliseconds, a KILL hunts processes that fork and exit in
   /// a loop. `then`: another signal, sent to each after the first; or 0. `except_group`: the
   /// members of this process group have the signal already; or 0.
   Pass signal(int number, int then = 0, pid_t except_group = 0);

@@ -274,20 +274,6 @@ SHIM
   assert_contains "$stderr" "redlock: warning: lock \"L\": not permitted to kill PID $(pids_of job) (python3); still running"
 }
 
-@test "what a trap starts does not get the signal: the job cleans up" {
-  local round
-  for round in {1..4}; do
-    background "$REDLOCK" run L -- bash -c 'trap "sleep 0.1; echo cleaned up: \$?; exit 3" TERM
-      for i in {1..100}; do sleep 60 & done
-      echo ready; wait; wait'
-    wait_for_line "$BACKGROUND_OUT" ready
-    kill -TERM "$BACKGROUND_PID"
-    await "$BACKGROUND_PID"
-    assert_status 3
-    [[ $output == *$'\ncleaned up: 0' ]] || fail "round $round: $output"
-  done
-}
-
 @test "children from before redlock, and their orphans, get no signal of the job's" {
   local stranger parent
   background bash -c '"${@:3}" stranger orphan stubborn & "${@:3}" child stubborn &

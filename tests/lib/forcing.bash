@@ -15,11 +15,13 @@ setup_job() {
 # job LOG: writes "start TIME", at a TERM "TERM TIME", and half a second later, but not before LOG.stay is gone,
 # "end TIME".
 exec 2>/dev/null # of bash's "Terminated"
-now() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
-trap 'echo "TERM $(now)" >>"$1"; sleep 0.5; while [[ -e $1.stay ]]; do sleep 0.02; done; echo "end $(now)" >>"$1"; exit 3' TERM
-echo "start $(now)" >>"$1"
+# Without a process of its own: the trap starts it while the TERM is still on its way, which may reach it, too.
+say() { echo "$1 $((${EPOCHREALTIME//[.,]/} / 1000))" >>"$LOG"; }
+LOG=$1
+trap 'say TERM; sleep 0.5; while [[ -e $1.stay ]]; do sleep 0.02; done; say end; exit 3' TERM
+say start
 for ((i = 0; i < 3000; i++)); do
-  [[ ! -e $1.finish ]] || { echo "end $(now)" >>"$1"; exit 7; }
+  [[ ! -e $1.finish ]] || { say end; exit 7; }
   sleep 0.05
 done
 JOB

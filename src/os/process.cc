@@ -280,6 +280,28 @@ std::optional<ProcessEntry> ProcessTable::look(pid_t pid) const {
   return parse_stat(pid, text.data());
 }
 
+/// The last number in /proc/loadavg is that PID (proc(5)).
+BirthMark ProcessTable::now() const {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  const long per_second = ::sysconf(_SC_CLK_TCK);
+  const Fd file = open("loadavg");
+  std::array<char, 128> text{};
+  const bool read = file && ::read(file.get(), text.data(), text.size() - 1) > 0;
+  const char* const last = read ? std::strrchr(text.data(), ' ') : nullptr;
+  return {.tick = time.tv_sec * per_second + time.tv_nsec / (1'000'000'000 / per_second),
+          .last = last == nullptr ? 0 : static_cast<pid_t>(std::strtol(last, nullptr, 10))};
+}
+
+/// A process gets its PID before the time of its start, so the tick after the mark's may still be
+/// that of a PID before it. After the highest PID the kernel goes on with the lowest free one.
+bool ProcessEntry::younger_than(const BirthMark& mark) const {
+  if (mark.last == 0 || start < mark.tick || start > mark.tick + 1) return start > mark.tick;
+  constexpr pid_t kWrapped = 16384;
+  const pid_t ahead = pid - mark.last;
+  return ahead < -kWrapped || (ahead > 0 && ahead < kWrapped);
+}
+
 void ProcessTable::read_own_children(std::vector<pid_t>& children) const {
   children.clear();
   std::array<char, 64> path{};

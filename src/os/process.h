@@ -128,12 +128,22 @@ class ServiceManager {
   std::string address_;  ///< as in unix(7); begins with a null byte for an abstract one
 };
 
+/// A moment in the order in which processes begin. A clock tick is long (10 ms), and within one the
+/// PIDs tell, which the kernel gives out in ascending order.
+struct BirthMark {
+  std::int64_t tick;  ///< as ProcessEntry::start
+  pid_t last;         ///< the PID that was given out last; 0: unknown
+};
+
 /// A living process, from /proc/PID/stat (proc(5)).
 struct ProcessEntry {
   pid_t pid;
   pid_t parent;
   pid_t group;
   std::int64_t start;  ///< clock ticks from boot: no later process with this PID has the same
+
+  /// Whether it began after that moment.
+  [[nodiscard]] bool younger_than(const BirthMark& mark) const;
 };
 
 /// All processes, as /proc lists them. A process that must kill in time cannot wait for memory or a
@@ -173,6 +183,9 @@ class ProcessTable {
 
   /// One living process. Needs one descriptor.
   [[nodiscard]] std::optional<ProcessEntry> look(pid_t pid) const;
+
+  /// The present moment. Needs one descriptor.
+  [[nodiscard]] BirthMark now() const;
 
   /// Our children, also dead and hidden ones. Empty if Linux lacks this list. Needs one descriptor.
   void read_own_children(std::vector<pid_t>& children) const;

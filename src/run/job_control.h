@@ -60,6 +60,12 @@ class JobControl {
   /// The job has a process group of its own, and the terminal.
   [[nodiscard]] bool own_group() const { return terminal_.has_value(); }
 
+  /// Whether this signal came from the terminal, for the job's whole group, if it has ended the
+  /// job's main process.
+  [[nodiscard]] bool is_from_terminal(int signal) const {
+    return own_group() && (signal == SIGINT || signal == SIGQUIT);
+  }
+
   // In the worker
 
   /// To be called before the last look at the clock: from here on job control does not stop this
@@ -130,5 +136,11 @@ class JobControl {
   pid_t job_ = -1;
   int stopped_by_ = 0;  ///< this signal stopped the job, and we have not followed yet; 0: none
 };
+
+/// The process that reaped the job's main process notes how that ended.
+inline void note_job_end(Exit end, Supervision& supervision, const JobControl& job_control) {
+  if (job_control.is_from_terminal(end.signal)) supervision.note_told(end.signal);
+  supervision.note_job_end(end);
+}
 
 }  // namespace redlock::run

@@ -56,7 +56,7 @@ constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
     ::prctl(PR_SET_PDEATHSIG, placement.death_signal);
     if (::getppid() != parent) ::_exit(127);  // it died before prctl
   }
-  ::setpgid(0, placement.group);
+  if (placement.own_group) ::setpgid(0, 0);
   if (placement.terminal >= 0) ::tcsetpgrp(placement.terminal, ::getpgrp());
   if (signals.child_was_ignored()) std::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &signals.entry_mask(), nullptr);

@@ -65,9 +65,9 @@ struct Spawned {
 
 /// Where a child goes in job control (credentials(7)), and what binds it to us.
 struct Placement {
-  pid_t group = 0;       ///< the process group to join; 0: a new one
-  int terminal = -1;     ///< a descriptor: the group becomes this terminal's foreground; or -1
-  int death_signal = 0;  ///< what the child gets when this process dies; or 0
+  bool own_group = true;  ///< leads a new process group; false: joins ours
+  int terminal = -1;      ///< a descriptor: the group becomes this terminal's foreground; or -1
+  int death_signal = 0;   ///< what the child gets when this process dies; or 0
 };
 
 /// Starts argv[0] as execvp(3) does, with our descriptors, directory and limits, with the signal

@@ -242,7 +242,7 @@ void ProcessTree::kill_leader() {
 bool ProcessTree::signal_leader(Pass& pass) {
   group_done_ = false;
   if (leader_ < 0) return false;
-  if (except_group_ > 0 && ::getpgid(leader_) == except_group_) {
+  if (except_group_ >= 0 && ::getpgid(leader_) == except_group_) {
     done_.push_back(leader_);
     return true;
   }
@@ -291,7 +291,7 @@ void ProcessTree::signal_one(const ProcessEntry& process, const Fd* pidfd, Pass&
   const bool has_it = number_ == SIGKILL
                           ? holds(killed_before_, identity)
                           : (group_done_ && process.group == leader_) ||
-                                (except_group_ > 0 && process.group == except_group_);
+                                (except_group_ >= 0 && process.group == except_group_);
   note(identity, has_it ? Refusal::none : send(process, pidfd), pass);
 }
 
@@ -309,7 +309,7 @@ bool ProcessTree::signal_children(Pass& pass) {
     for (const pid_t pid : children) {
       if (holds(done_, pid) || is_stranger(pid)) continue;
       insert(done_, pid);
-      if (except_group_ > 0 && ::getpgid(pid) == except_group_) continue;
+      if (except_group_ >= 0 && ::getpgid(pid) == except_group_) continue;
       note({pid, kUnknownStart}, send_by_pid(pid), pass);
       last_caught = now;
     }

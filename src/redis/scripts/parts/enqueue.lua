@@ -10,9 +10,9 @@ local function enqueue(waiter, who, ticket)
   try('HSET', waiters, waiter, who)
   -- redlock 0.1 gives no turn to a waiter that has this field.
   try('HDEL', waiters, 'mark:' .. waiter)
-  -- At the end of its life a server deletes a key in one piece. One with more members than ours must not get to it.
-  for key, size in pairs({[queue] = 'ZCARD', [alive] = 'ZCARD', [waiters] = 'HLEN'}) do
-    if (try(size, key) or 0) > 20000 then unlink(key) end
+  -- At the end of its life a server deletes a key in one piece. A member takes some 60 bytes at least.
+  for _, key in ipairs({queue, alive, waiters}) do
+    if (try('MEMORY', 'USAGE', key, 'SAMPLES', 1) or 0) > 2e6 then unlink(key) end
     try('PEXPIRE', key, life)
   end
   return stands

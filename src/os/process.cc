@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -21,6 +22,7 @@
 #include <cstring>
 
 #include "error.h"
+#include "os/clock.h"
 
 namespace redlock::os {
 
@@ -41,6 +43,10 @@ std::size_t size_of_arguments() {
   return size;
 }
 
+// Between two WATCHDOG=1, in microseconds, whatever the manager asks for.
+constexpr std::uint64_t kShortestPause = 1000;
+constexpr std::uint64_t kLongestPause = 86'400'000'000;
+
 // musl's execvp(3) looks here if there is no PATH.
 constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
 
@@ -56,7 +62,7 @@ constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
     ::prctl(PR_SET_PDEATHSIG, placement.death_signal);
     if (::getppid() != parent) ::_exit(127);  // it died before prctl
   }
-  ::setpgid(0, placement.group);
+  if (placement.own_group) ::setpgid(0, 0);
   if (placement.terminal >= 0) ::tcsetpgrp(placement.terminal, ::getpgrp());
   if (signals.child_was_ignored()) std::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &signals.entry_mask(), nullptr);
@@ -94,6 +100,16 @@ std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
   std::vector<std::string> script{"/bin/sh", file_of(argv.front())};
   script.insert(script.end(), argv.begin() + 1, argv.end());
   return script;
+}
+
+/// The whole number in a variable; 0: it has another value. `absent`: without such a variable.
+std::uint64_t number_in(const char* variable, std::uint64_t absent) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return absent;
+  std::uint64_t number = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, number);
+  return error == std::errc() && stop == end ? number : 0;
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -212,9 +228,20 @@ ServiceManager::ServiceManager() {
   if (!valid || name.size() > sizeof(sockaddr_un::sun_path)) return;
   address_ = name;
   if (name[0] == '@') address_[0] = '\0';
+  const auto self = static_cast<std::uint64_t>(::getpid());
+  const std::uint64_t time = number_in(kWatchdogTime, 0);
+  if (time == 0 || number_in(kWatchdogProcess, self) != self) return;
+  watchdog_pause_ = std::chrono::microseconds(std::clamp(time / 2, kShortestPause, kLongestPause));
+  watchdog_at_ = boot_now() + watchdog_pause_;
 }
 
-void ServiceManager::tell(std::string_view state) const noexcept {
+void ServiceManager::feed_watchdog(lock::Instant now) noexcept {
+  if (now < watchdog_at_) return;
+  watchdog_at_ = now + watchdog_pause_;
+  send("WATCHDOG=1", MSG_DONTWAIT);
+}
+
+void ServiceManager::send(std::string_view state, int flags) const noexcept {
   if (!listens()) return;
   const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
@@ -224,7 +251,7 @@ void ServiceManager::tell(std::string_view state) const noexcept {
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, address_.data(), address_.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
-  static_cast<void>(::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
+  static_cast<void>(::sendto(socket.get(), state.data(), state.size(), flags | MSG_NOSIGNAL,
                              reinterpret_cast<const sockaddr*>(&to), length));
 }
 

@@ -65,9 +65,9 @@ struct Spawned {
 
 /// Where a child goes in job control (credentials(7)), and what binds it to us.
 struct Placement {
-  pid_t group = 0;       ///< the process group to join; 0: a new one
-  int terminal = -1;     ///< a descriptor: the group becomes this terminal's foreground; or -1
-  int death_signal = 0;  ///< what the child gets when this process dies; or 0
+  bool own_group = true;  ///< leads a new process group; false: joins ours
+  int terminal = -1;      ///< a descriptor: the group becomes this terminal's foreground; or -1
+  int death_signal = 0;   ///< what the child gets when this process dies; or 0
 };
 
 /// Starts argv[0] as execvp(3) does, with our descriptors, directory and limits, with the signal
@@ -112,19 +112,33 @@ class SharedPage {
 
 /// The service manager that started this process and wants to hear of its state: systemd with
 /// Type=notify. The protocol is sd_notify(3): a datagram to the socket that NOTIFY_SOCKET names.
+/// With WatchdogSec=, systemd ends a service from which it hears nothing for that time;
+/// sd_watchdog_enabled(3) has the variables.
 class ServiceManager {
  public:
-  /// Other programs must not inherit this variable: most managers listen to the main process alone.
+  /// Other programs must not inherit these variables: most managers listen to the main process
+  /// alone.
   static constexpr const char* kVariable = "NOTIFY_SOCKET";
+  static constexpr const char* kWatchdogTime = "WATCHDOG_USEC";
+  static constexpr const char* kWatchdogProcess = "WATCHDOG_PID";
 
   ServiceManager();
 
   [[nodiscard]] bool listens() const { return !address_.empty(); }
 
   /// `state`: lines such as `READY=1`. Waits at most 100 ms for a busy manager, and ignores errors.
-  void tell(std::string_view state) const noexcept;
+  void tell(std::string_view state) const noexcept { send(state, 0); }
+
+  /// When feed_watchdog() is due: twice in the manager's time; kNever if it has no watchdog for us.
+  [[nodiscard]] lock::Instant watchdog_at() const { return watchdog_at_; }
+  /// WATCHDOG=1, if it is due. Does not wait for a busy manager.
+  void feed_watchdog(lock::Instant now) noexcept;
 
  private:
+  void send(std::string_view state, int flags) const noexcept;
+
+  lock::Duration watchdog_pause_{};
+  lock::Instant watchdog_at_ = lock::kNever;
   std::string address_;  ///< as in unix(7); begins with a null byte for an abstract one
 };
 

@@ -283,7 +283,7 @@ void ProcessTree::kill_leader() {
 bool ProcessTree::signal_leader(Pass& pass) {
   group_done_ = false;
   if (leader_ < 0) return false;
-  if (except_group_ > 0 && ::getpgid(leader_) == except_group_) {
+  if (except_group_ >= 0 && ::getpgid(leader_) == except_group_) {
     done_.push_back(leader_);
     return true;
   }
@@ -339,7 +339,7 @@ void ProcessTree::signal_one(const ProcessEntry& process, const Fd* pidfd, Pass&
 
 bool ProcessTree::has_it_by_group(const ProcessEntry& process) const {
   return (group_done_ && process.group == leader_) ||
-         (except_group_ > 0 && process.group == except_group_);
+         (except_group_ >= 0 && process.group == except_group_);
 }
 
 /// Signals processes that the reading of /proc did not find: /proc may hide them, and a process
@@ -358,7 +358,7 @@ bool ProcessTree::signal_children(Pass& pass) {
       const auto entry = spares_ ? table_.look(pid) : std::nullopt;
       if (entry && is_spared(*entry)) continue;
       insert(done_, pid);
-      if (except_group_ > 0 && ::getpgid(pid) == except_group_) continue;
+      if (except_group_ >= 0 && ::getpgid(pid) == except_group_) continue;
       note({pid, kUnknownStart}, send_by_pid(pid), pass);
       last_caught = now;
     }

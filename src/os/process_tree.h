@@ -75,14 +75,17 @@ class ProcessTree {
   /// Excludes one process, which has no children of its own. A further call replaces it.
   void exclude(pid_t pid) { excluded_ = pid; }
 
+  static constexpr pid_t kNoGroup = -1;
+
   /// Sends the signal once to every living descendant, or only to a main process that passes it on.
   /// Unless it is a KILL, a signal that ends a process spares those whose parent had it when they
   /// began, and all below them: a trap has started them.
   /// The child of a descendant that forks at that moment may escape: a caller that must be sure
   /// calls again until empty(). For some milliseconds, a KILL hunts processes that fork and exit in
   /// a loop. `then`: another signal, sent to each after the first; or 0. `except_group`: the
-  /// members of this process group have the signal already; or 0.
-  Pass signal(int number, int then = 0, pid_t except_group = 0);
+  /// members of this process group have the signal already (getpgrp() is 0 for a group from outside our PID
+  /// namespace).
+  Pass signal(int number, int then = 0, pid_t except_group = kNoGroup);
 
   /// Signal `number` has ended the main process. If that got it from us, it had no trap. So the
   /// orphans that were spared got no signal because the main process forked too late: they get it.
@@ -131,7 +134,7 @@ class ProcessTree {
   std::vector<Identity> killed_before_;  ///< by the KILL before that; sorted
   int number_ = 0;                       ///< the signal of the present pass
   int then_ = 0;                         ///< and the signal after it
-  pid_t except_group_ = 0;               ///< the members of this group have them
+  pid_t except_group_ = kNoGroup;        ///< the members of this group have them
   std::vector<Identity> early_;          ///< members that got it while /proc was being read
   std::vector<pid_t> done_;              ///< processes that got the signal of this pass; sorted
   bool spares_ = false;                  ///< this pass spares what a trap has started

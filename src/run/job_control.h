@@ -35,7 +35,9 @@
 // group, so the supervisor passes on only what the group has not got (os/signals.h). Once
 // the job runs, the worker leaves the session. If it stayed, one member of our group would have a
 // parent in another group of the session, and Ctrl-Z would stop a group that nobody continues
-// (ssh -t, a container: all processes are in the session leader's group).
+// (ssh -t, a container: all processes are in the session leader's group). The job inherits the
+// group, and does not join it by its ID: in a PID namespace whose terminal is outside
+// (unshare -pf, bwrap), getpgrp() is 0.
 //
 // Absent on purpose: deadlines. The supervisor looks at them after each stop, and before it
 // continues the job.
@@ -73,10 +75,9 @@ class JobControl {
   /// or Ctrl-Z would not stop it (credentials(7)). Returns the job's place.
   [[nodiscard]] os::Placement enter_worker() const {
     signals_.take_job_control();
-    const pid_t supervisors = ::getpgrp();
-    if (!terminal_) return {.group = supervisors, .terminal = -1};
+    if (!terminal_) return {.own_group = false};
     ::setpgid(0, 0);
-    return {.group = 0, .terminal = terminal_->fd()};
+    return {.terminal = terminal_->fd()};
   }
   /// To be called once the job runs.
   void leave_session() const {

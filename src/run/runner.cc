@@ -192,6 +192,7 @@ void Runner::turned(lock::Instant now) {
   progress_.turn(session_, now);
   status_.turn(session_, now);
   if (worker_) give_up(now);
+  if (!worker_) manager_.feed_watchdog(now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
     worker_->continue_supervisor();
@@ -388,7 +389,8 @@ void Runner::supervise(const lock::Spawn& order, Supervisor::Worker worker, pid_
   job_.stage.note_start(began_ + facts_.waited);
   job_control_->supervise(job);
   supervisor_.emplace(std::move(worker), job, job_.lock.name, plan_, *reserve_->supervision,
-                      *job_control_, signals_, tree_, out_, driver_.loop(), std::move(*hook_));
+                      *job_control_, signals_, tree_, out_, driver_.loop(), std::move(*hook_),
+                      manager_);
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kNoWitness(2);
 Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
                        Supervision& supervision, JobControl& job_control,
                        os::SignalSource& signals, os::ProcessTree& tree, os::Stderr& out,
-                       os::Loop& loop, LostHook hook)
+                       os::Loop& loop, LostHook hook, os::ServiceManager& manager)
     : worker_(std::move(worker)),
       job_(job),
       lock_(diag::lock_name(lock)),
@@ -41,6 +41,7 @@ Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const 
       hook_(std::move(hook)),
       killer_(tree, out, lock),
       loop_(loop),
+      manager_(manager),
       watch_(plan.timing),
       witness_due_(os::boot_now() + kNoWitness) {
   held_.reserve(64);  // without memory for it, a signal would be lost
@@ -95,7 +96,8 @@ void Supervisor::turn() {
   const lock::Instant due = held_.empty() ? lock::kNever : held_.front().came + kHold;
   const lock::Instant deadline =
       finished ? lock::kNever
-               : std::min({due, witness_due_, watch_.deadline(supervision_.worker_state())});
+               : std::min({due, witness_due_, watch_.deadline(supervision_.worker_state()),
+                           watch_.alone() ? lock::kNever : manager_.watchdog_at()});
   try {
     loop_.wait(interests, deadline);
   } catch (const std::exception& error) {
@@ -121,6 +123,8 @@ void Supervisor::turn() {
   }
   act(os::boot_now());  // reap() may just have found the worker dead
   tree_.note_strangers();
+  // A worker that is stuck or dead is a service that is: its manager hears nothing more.
+  if (!watch_.alone()) manager_.feed_watchdog(os::boot_now());
 }
 
 void Supervisor::start_witness() {

@@ -23,7 +23,8 @@ class Supervisor {
   /// `job`: its main process. `lock`: the name.
   Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
              Supervision& supervision, JobControl& job_control, os::SignalSource& signals,
-             os::ProcessTree& tree, os::Stderr& out, os::Loop& loop, LostHook hook);
+             os::ProcessTree& tree, os::Stderr& out, os::Loop& loop, LostHook hook,
+             os::ServiceManager& manager);
 
   /// Returns when the worker is done, or when the job has ended and the worker is dead. Gives the
   /// way in which redlock ends.
@@ -82,6 +83,7 @@ class Supervisor {
   LostHook hook_;
   JobKiller killer_;
   os::Loop& loop_;
+  os::ServiceManager& manager_;
   lock::Watch watch_;
   os::SignalWitness witness_;
   lock::Instant witness_due_;

@@ -355,7 +355,7 @@ Exit run_command(const std::vector<std::string>& command,
                  const std::vector<std::string>& environment) {
   os::SignalSource signals;
   const os::Spawned spawned =
-      os::spawn(command, environment, signals, {.group = getpgrp(), .death_signal = SIGTERM});
+      os::spawn(command, environment, signals, {.own_group = false, .death_signal = SIGTERM});
   if (spawned.pid > 0) return wait_for(spawned.pid, signals);
   errno = spawned.error;
   if (spawned.no_process) os::fail("cannot fork");

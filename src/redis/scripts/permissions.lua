@@ -28,8 +28,9 @@ if ARGV[2] == 'sharded' then
   return denied
 elseif ARGV[2] == 'redisson' then
   local fields = try('HLEN', KEYS[1])
-  if type(fields) ~= 'number' or fields <= 1 then try('HGETALL', KEYS[1]) end
-  try('LINDEX', ARGV[3], 0)
+  local size = redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 1)
+  if (tonumber(fields) or 0) <= 1 and (tonumber(size) or 0) <= 16384 then try('HGETALL', KEYS[1]) end
+  try('LINDEX', ARGV[3], 'none')
   try('PUBLISH', ARGV[1], '')
   return denied
 elseif #KEYS == 1 then

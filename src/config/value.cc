@@ -290,6 +290,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::size_t limit = 3;  // the next one must be nearer than that
   for (const std::string& candidate : candidates) {
     const bool abbreviated = word.size() > 1 && candidate.starts_with(word);
+    if (word.size() > candidate.size() + limit) continue;  // distance() would take seconds
     const std::size_t measured = abbreviated ? 0 : distance(word, candidate);
     if (measured >= limit || measured * 2 >= std::max(word.size(), candidate.size())) continue;
     best = candidate;

@@ -49,8 +49,7 @@ refuses() {
     grep -qxF "${lines[1]#protocol }." <(sed -n 's/^It is protocol version //p' "$SOURCE/man/redlock-protocol.7") ||
       fail "not the protocol of redlock-protocol(7): ${lines[1]}"
     grep -qxF "hiredis $(pkg-config --modversion hiredis)" <<<"$output" || fail "$output"
-    # shellcheck disable=SC1011 # the pattern is in several pieces
-    [[ $output =~ $'\ncompiler '(GNU|Clang)\ [0-9]+\. && $output =~ $'\n'toml\+\+\ 3\.[0-9]+\.[0-9]+$'\n' ]] || fail "$output"
+    [[ $output =~ $'\ncompiler '(GNU|Clang)\ [0-9]+\. ]] || fail "$output"
   done
 }
 

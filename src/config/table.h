@@ -216,8 +216,8 @@ void check_restart_grace(const Draft& draft);
 enum class Content { secret, settings };
 
 /// Stores the values in `text`, the content of draft.config_file, for the settings that neither a
-/// flag nor a variable has set. Returns whether the text contains a password. Throws Error (78) with
-/// file and line for any mistake, except a wrong kind of value for a setting that is set already.
+/// flag nor a variable has set. Returns whether the text contains a password. Throws Error (78)
+/// with file and line for any mistake, except in the value of a setting that is set already.
 Content read_toml(std::string_view text, Draft& draft);
 
 }  // namespace redlock::config

@@ -247,6 +247,18 @@ int to_signal(std::string_view value) {
 std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before) {
   const std::vector<std::string_view> uris = parts_of(value, kBlanks);
   if (uris.empty()) refuse("a URI such as redis://host:6379", value);
+  if (value.front() == '"' || value.front() == '\'') {
+    throw Error(ExitStatus::usage,
+                "the value begins with a quotation mark; remove it, and the one at the end "
+                "(docker's --env-file keeps them)");
+  }
+  // Without a scheme in the whole value, a word is no part of a password with blanks.
+  const std::string meant =
+      value.find("://") == value.npos ? redis::with_scheme(uris.front()) : "";
+  if (!meant.empty()) {
+    throw Error(ExitStatus::usage,
+                '"' + std::string(uris.front()) + "\" is not a server's URI; write " + meant);
+  }
   const auto parse = [&](std::size_t index) {
     try {
       return redis::parse_uri(uris[index]);

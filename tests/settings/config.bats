@@ -87,7 +87,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   write 'servers = ["redis://db1"]' 'password-file = "/dev/null"'
   run --separate-stderr "$REDLOCK" config
   assert_status 78
-  assert_contains "$stderr" "password file '/dev/null': it is empty"
+  assert_contains "$stderr" "$REDLOCK_CONFIG:2: password-file \"/dev/null\": it is empty"
 }
 
 @test "config: a flag beats a variable, a variable beats the file, the file beats the default" {
@@ -123,7 +123,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   run --separate-stderr "$REDLOCK" run L -- true
   assert_status 78
   assert_one_line "$stderr"
-  assert_contains "$stderr" "configuration file '$REDLOCK_CONFIG': No such file"
+  assert_contains "$stderr" "REDLOCK_CONFIG \"$REDLOCK_CONFIG\": No such file"
   run --separate-stderr "$REDLOCK" run --config "$SCRATCH" L -- true
   assert_status 78
   assert_contains "$stderr" 'Is a directory'
@@ -174,6 +174,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   refused "$REDLOCK_CONFIG:1: servers: expected an array of strings" 'servers = "redis://db1"'
   refused "$REDLOCK_CONFIG:1: servers: expected at least one" 'servers = []'
   refused "$REDLOCK_CONFIG:3: servers: expected an array of strings" 'servers = [' '"redis://a",' '3]'
+  refused "$REDLOCK_CONFIG:2: servers: \"a\" is not a server's URI; write redis://a" 'servers = [' '"a",' ']'
   refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"redis://u:s3cret@a b",' ']'
   refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"http://u:s3cret@a",' ']'
   refused "$REDLOCK_CONFIG:1: servers: redis://:***@a:6379 occurs twice" \
@@ -344,6 +345,51 @@ on-lost = "logger lost"|write|controls what redlock does'
   assert_status 0
   REDLOCK_PASSWORD=wrong lock
   assert_status 69
+}
+
+@test "config: a server that refuses the password: where it is from" {
+  start_server A --requirepass right
+  export REDLOCK_SERVERS=$A_URI
+  # wrong SOURCE [ARG…]
+  wrong() {
+    run -69 --separate-stderr "$REDLOCK" run -n "${@:2}" L -- true
+    assert_contains "$stderr" ": wrong user or password (the password is from $1)"
+    assert_one_line "$stderr"
+  }
+  install -m 600 /dev/null "$SCRATCH/bad"
+  echo bad >"$SCRATCH/bad"
+  wrong "$SCRATCH/bad" --password-file "$SCRATCH/bad"
+  REDLOCK_PASSWORD_FILE=$SCRATCH/bad wrong "$SCRATCH/bad"
+  REDLOCK_PASSWORD='right ' wrong 'REDLOCK_PASSWORD and begins or ends with a blank'
+  REDLOCK_PASSWORD=$'right\n' wrong 'REDLOCK_PASSWORD and ends with a newline'
+  REDISCLI_AUTH='"right"' wrong 'REDISCLI_AUTH and is in quotation marks'
+  wrong 'its URI in -S/--server' -S "unix://:bad@$A_SOCKET"
+  REDLOCK_SERVERS=unix://:bad@$A_SOCKET wrong 'its URI in REDLOCK_SERVERS'
+  write '' 'password = "bad"'
+  wrong "$REDLOCK_CONFIG:2"
+  unset REDLOCK_SERVERS
+  write "servers = [\"unix://:bad@$A_SOCKET\"]"
+  wrong "its URI in $REDLOCK_CONFIG:1"
+}
+
+@test "config: an error about a file names the setting that names the file" {
+  # says TEXT [ARG…]
+  says() {
+    run -78 --separate-stderr "$REDLOCK" run "${@:2}" L -- true
+    assert_one_line "$stderr"
+    [[ $stderr == "redlock: $1"* ]] || fail "$stderr"
+  }
+  local none="\"$SCRATCH/none\": No such file"
+  says "--password-file $none" --password-file "$SCRATCH/none"
+  REDLOCK_PASSWORD_FILE=$SCRATCH/none says "REDLOCK_PASSWORD_FILE $none"
+  says "--config $none" --config "$SCRATCH/none"
+  write '' "password-file = \"$SCRATCH/none\""
+  says "$REDLOCK_CONFIG:2: password-file $none"
+  REDLOCK_SERVERS=rediss://one
+  says "--tls-ca $none" --tls-ca "$SCRATCH/none" --password-file <(echo x)
+  write '' '' "tls-cert = \"$SCRATCH/none\""
+  says "$REDLOCK_CONFIG:3: tls-cert $none"
+  REDLOCK_TLS_CA_DIR=$SCRATCH/none says "REDLOCK_TLS_CA_DIR $none"
 }
 
 @test "config: the job's own variables are no settings" {

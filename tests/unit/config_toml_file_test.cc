@@ -53,10 +53,10 @@ TEST_CASE("toml_file: strings as TOML writes them") {
 
 TEST_CASE("toml_file: numbers as TOML writes them") {
   const std::vector<std::pair<std::string, int>> numbers = {
-      {"30", 30'000},   {"+30", 30'000},    {"3_0", 30'000},     {"0x1e", 30'000},
-      {"0o36", 30'000}, {"0b1_1", 3'000},   {"2.5", 2'500},      {"1_0.2_5", 10'250},
-      {"3e1", 30'000},  {"25E-1", 2'500},   {"0.1e+2", 10'000},  {"0", 0},
-      {"-0", 0},        {"1e-9", 0},        {"0.000000001", 0},  {"3155760000", -1},
+      {"30", 30'000},   {"+30", 30'000},  {"3_0", 30'000},    {"0x1e", 30'000},
+      {"0o36", 30'000}, {"0b1_1", 3'000}, {"2.5", 2'500},     {"1_0.2_5", 10'250},
+      {"3e1", 30'000},  {"25E-1", 2'500}, {"0.1e+2", 10'000}, {"0", 0},
+      {"-0", 0},        {"1e-9", 0},      {"0.000000001", 0}, {"3155760000", -1},
   };
   for (const auto& [text, expected] : numbers) {
     CAPTURE(text);
@@ -66,8 +66,9 @@ TEST_CASE("toml_file: numbers as TOML writes them") {
       CHECK(read("server-wait = " + text).settings.server_wait.count() == expected);
     }
   }
-  for (const std::string text : {"030", "1__0", "_1", "1_", "1.", ".5", "1e", "1e1.5", "0X1", "+0x1",
-                                 "1-2", "inf", "-nan", "1979-05-27", "07:32:00", "s3cret", "{a=1}"}) {
+  for (const std::string text :
+       {"030", "1__0", "_1", "1_", "1.", ".5", "1e", "1e1.5", "0X1", "+0x1", "1-2", "inf", "-nan",
+        "1979-05-27", "07:32:00", "s3cret", "{a=1}"}) {
     CAPTURE(text);
     CHECK(refusal("server-wait = " + text) ==
           "1: server-wait: expected a time such as \"30s\", or a number of seconds");

@@ -23,6 +23,7 @@
 
 #include "error.h"
 #include "os/clock.h"
+#include "os/printable.h"
 
 namespace redlock::os {
 
@@ -47,12 +48,48 @@ std::size_t size_of_arguments() {
 constexpr std::uint64_t kShortestPause = 1000;
 constexpr std::uint64_t kLongestPause = 86'400'000'000;
 
-// musl's execvp(3) looks here if there is no PATH.
-constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
+/// The files that execvp(3) tries for a command, in this order.
+std::vector<std::string> candidates(const std::string& command) {
+  if (command.empty() || command.find('/') != std::string::npos) return {command};
+  const char* const path = std::getenv("PATH");
+  std::string_view rest(path != nullptr ? path : "/usr/local/bin:/bin:/usr/bin");
+  for (std::vector<std::string> files;;) {
+    const std::size_t end = rest.find(':');
+    const std::string_view folder = rest.substr(0, end);
+    files.push_back(folder.empty() ? command : std::string(folder) + '/' + command);
+    if (end == std::string_view::npos) return files;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+/// The first line of a file, as far as the kernel looks for an interpreter's name. Empty if we may
+/// not read the file.
+std::string first_line(const std::string& file) {
+  std::array<char, 256> text{};
+  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const ssize_t length = opened ? ::read(opened.get(), text.data(), text.size()) : 0;
+  const std::string_view all(text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  return std::string(all.substr(0, all.find('\n')));
+}
+
+bool is_binary(const std::string& file) {
+  return first_line(file).find('\0') != std::string::npos;
+}
+
+/// execvp(3) without its shell for a file that the kernel does not know. Returns the reason.
+int exec_first(char* const* files, char* const* argv, char* const* environment) {
+  bool forbidden = false;
+  for (; *files != nullptr; ++files) {
+    ::execve(*files, argv, environment);
+    forbidden = forbidden || errno == EACCES;
+    if (errno != EACCES && errno != ENOENT && errno != ENOTDIR) return errno;
+  }
+  return forbidden ? EACCES : ENOENT;
+}
 
 /// With vfork(2) the kernel copies no page tables, and a failed exec can leave its errno in the
 /// shared memory. The child borrows the parent's stack, so this is a function of its own.
-[[gnu::noinline]] pid_t vfork_exec(char* const* argv, char* const* environment,
+[[gnu::noinline]] pid_t vfork_exec(char* const* files, char* const* argv, char* const* environment,
                                    const SignalSource& signals, Placement placement,
                                    volatile int& error) {
   const pid_t parent = ::getpid();
@@ -66,8 +103,7 @@ constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
   if (placement.terminal >= 0) ::tcsetpgrp(placement.terminal, ::getpgrp());
   if (signals.child_was_ignored()) std::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &signals.entry_mask(), nullptr);
-  ::execvpe(argv[0], argv, environment);
-  error = errno;
+  error = exec_first(files, argv, environment);
   ::_exit(127);
 }
 
@@ -82,10 +118,12 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 Spawned start_child(const std::vector<std::string>& argv,
                     const std::vector<std::string>& environment, const SignalSource& signals,
                     Placement placement) {
+  const std::vector<std::string> files = candidates(argv.front());
+  const std::vector<char*> paths = pointers(files);
   const std::vector<char*> arguments = pointers(argv);
   const std::vector<char*> variables = pointers(environment);
   volatile int error = 0;
-  const pid_t pid = vfork_exec(arguments.data(), variables.data(), signals, placement, error);
+  const pid_t pid = vfork_exec(paths.data(), arguments.data(), variables.data(), signals, placement, error);
   if (pid < 0) return {.error = errno, .no_process = true};
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);
@@ -94,8 +132,7 @@ Spawned start_child(const std::vector<std::string>& argv,
   return {.pid = pid};
 }
 
-/// The command that runs argv[0], a script without "#!", with /bin/sh. For use after ENOEXEC:
-/// musl's execvp(3), unlike glibc's, does not start the shell.
+/// The command that runs argv[0], a script without "#!", with /bin/sh.
 std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
   std::vector<std::string> script{"/bin/sh", file_of(argv.front())};
   script.insert(script.end(), argv.begin() + 1, argv.end());
@@ -185,25 +222,41 @@ std::optional<Process> Process::find(pid_t pid) {
 }
 
 std::string file_of(const std::string& command) {
-  if (command.find('/') != std::string::npos) return command;
-  const char* const path = std::getenv("PATH");
-  for (std::string_view rest(path != nullptr ? path : kPathOfMusl);;) {
-    const std::size_t end = rest.find(':');
-    const std::string_view folder = rest.substr(0, end);
-    std::string file = folder.empty() ? command : std::string(folder) + '/' + command;
+  const std::vector<std::string> files = candidates(command);
+  const auto found = std::ranges::find_if(files, [](const std::string& file) {
     struct stat about {};
-    const bool regular = ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
-    if ((regular && ::access(file.c_str(), X_OK) == 0) || end == std::string_view::npos) {
-      return file;
-    }
-    rest.remove_prefix(end + 1);
+    return ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+           ::access(file.c_str(), X_OK) == 0;
+  });
+  return found == files.end() ? files.back() : *found;
+}
+
+std::string why_not_run(const std::string& command, int error) {
+  const std::string reason = std::strerror(error);
+  const std::string file = file_of(command);
+  const bool of_content = error == ENOENT || error == EACCES || error == ENOEXEC;
+  if (!of_content || ::access(file.c_str(), X_OK) != 0) return reason;
+  const std::string line = first_line(file);
+  if (line.starts_with("#!")) {
+    const std::size_t begin = std::min(line.find_first_not_of(" \t", 2), line.size());
+    const std::string interpreter = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+    const bool crlf = line.find('\r') != std::string::npos;
+    return "the interpreter in its first line, " + printable(interpreter) +
+           (crlf ? ", is followed by a carriage return (CR LF, as on Windows); convert the file: "
+                   "sed -i 's/\\r$//' " + printable(file)
+                 : ": " + reason);
   }
+  if (line.find('\0') == std::string::npos) return reason;
+  return error == ENOEXEC
+             ? reason + ": it is a program for another kind of machine"
+             : reason + ": the file exists, but the loader (ld.so) that it needs does not; is it a "
+                        "program for another system?";
 }
 
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement) {
   const Spawned spawned = start_child(argv, environment, signals, placement);
-  if (spawned.error != ENOEXEC) return spawned;
+  if (spawned.error != ENOEXEC || is_binary(file_of(argv.front()))) return spawned;
   return start_child(for_shell(argv), environment, signals, placement);
 }
 

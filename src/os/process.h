@@ -59,7 +59,7 @@ class Process {
 
 struct Spawned {
   pid_t pid = -1;           ///< -1: the command could not be started
-  int error = 0;            ///< then: errno of vfork(2) or execvp(3)
+  int error = 0;            ///< then: errno of vfork(2) or execve(2)
   bool no_process = false;  ///< vfork failed: the system refused a process
 };
 
@@ -70,9 +70,9 @@ struct Placement {
   int death_signal = 0;   ///< what the child gets when this process dies; or 0
 };
 
-/// Starts argv[0] as execvp(3) does, with our descriptors, directory and limits, with the signal
-/// mask and dispositions that redlock had at its own start, and with exactly `environment`
-/// ("NAME=value"). Returns once the command runs or its start has failed. To give it the terminal,
+/// Starts argv[0] as execvp(3) does, but leaves no binary file to /bin/sh: with our descriptors,
+/// directory and limits, with the signal mask and dispositions that redlock had at its own start,
+/// and with exactly `environment` ("NAME=value"). Returns once the command runs or its start has failed. To give it the terminal,
 /// SIGTTOU must be blocked.
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement);
@@ -80,6 +80,10 @@ Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::strin
 /// The file that execvp(3) runs for this command: it passes over directories. If there is none, a
 /// file that cannot be executed.
 std::string file_of(const std::string& command);
+
+/// Why a command could not be run, in words: errno may be about a file that the command's file
+/// names, such as the interpreter of a script.
+std::string why_not_run(const std::string& command, int error);
 
 /// This process's environment without the variables named in `dropped`, plus `added`.
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,

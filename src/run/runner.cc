@@ -434,7 +434,9 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
   const std::vector<std::string> argv = job_.stage.argv();
   const bool for_shell = status == ExitStatus::not_found && is_for_shell(argv);
   out_.line(fmt::format("redlock: cannot run {}: {}{}", diag::printable(argv.front(), 200),
-                        std::strerror(message.value),
+                        message.kind == Kind::no_process
+                            ? std::strerror(message.value)
+                            : os::why_not_run(argv.front(), message.value),
                         for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));
   return {static_cast<int>(status)};
 }

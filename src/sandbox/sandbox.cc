@@ -361,7 +361,8 @@ Exit run_command(const std::vector<std::string>& command,
   if (spawned.no_process) os::fail("cannot fork");
   const bool absent = errno == ENOENT || errno == ENOTDIR;
   throw Error(absent ? ExitStatus::not_found : ExitStatus::cannot_execute,
-              "cannot run " + command.front() + ": " + std::strerror(errno));
+              "cannot run " + command.front() + ": " +
+                  os::why_not_run(command.front(), spawned.error));
 }
 
 std::string described(const cli::Sandbox& wanted) {

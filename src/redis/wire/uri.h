@@ -14,6 +14,7 @@ namespace redlock::redis {
 struct Credentials {
   std::string user;
   std::string password;
+  std::string source = {};  ///< of the password, for messages: a file, a variable, "its URI in …"
 
   [[nodiscard]] bool given() const { return !user.empty() || !password.empty(); }
 };
@@ -70,6 +71,9 @@ struct Endpoint {
 /// Throws Error (64; the caller makes it 78 if the URI came from the environment or a file) with
 /// one line that names the problem and shows the URI redacted.
 Endpoint parse_uri(std::string_view uri);
+
+/// What a host ("db1:6379") or a path was probably meant to be: a URI. Empty: the word is neither.
+std::string with_scheme(std::string_view word);
 
 /// Whether a text from a server can be a host: a name or an address, as in Address.
 bool is_host(std::string_view text);

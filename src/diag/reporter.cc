@@ -149,8 +149,7 @@ void Reporter::say(const lock::Report& report) {
           [this](const MarkUnconfirmed& unconfirmed) {
             line(Verbosity::normal,
                  "warning: too few servers know that the job of {} was done, {}: {}", lock_,
-                 unconfirmed.build ? "--build may let an older build run"
-                                   : "--once may let it run again",
+                 without_mark(unconfirmed.mark),
                  list(unconfirmed.complaints));
           },
           [this](const auto& each) { tell(each); },

@@ -132,6 +132,18 @@ std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time
   return now - unix_time;
 }
 
+std::string_view without_mark(lock::Mark mark) {
+  switch (mark) {
+    case lock::Mark::once:
+      return "--once may let the job run again";
+    case lock::Mark::build:
+      return "--build may let an older build run";
+    case lock::Mark::none:
+      break;
+  }
+  return {};
+}
+
 std::optional<Usual> usual_of(std::span<const std::chrono::milliseconds> latest_first) {
   const auto lengths = latest_first.first(std::min<std::size_t>(latest_first.size(), 5));
   if (lengths.size() < 2) return std::nullopt;

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "lock/time.h"
+#include "lock/timing.h"
 #include "os/printable.h"
 
 namespace redlock::diag {
@@ -95,6 +95,9 @@ struct Usual {
   std::chrono::milliseconds least;
   std::chrono::milliseconds most;
 };
+
+/// What may happen if too few servers know that a run was successful; empty: nothing.
+std::string_view without_mark(lock::Mark mark);
 
 /// `latest_first`: how long the successful runs took; the first five count, if there are two.
 std::optional<Usual> usual_of(std::span<const std::chrono::milliseconds> latest_first);

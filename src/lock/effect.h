@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "lock/timing.h"
 #include "lock/vote.h"
 
 namespace redlock::lock {
@@ -171,7 +172,7 @@ struct Superseded {
 /// Fewer than a quorum of servers know that our run was successful.
 struct MarkUnconfirmed {
   std::vector<Complaint> complaints;
-  bool build;  ///< of --build, not of --once
+  Mark mark;
 };
 struct ReleaseUnconfirmed {
   std::vector<Complaint> complaints;

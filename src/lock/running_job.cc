@@ -313,9 +313,9 @@ Instant RunningJob::runtime_end() const {
 
 WorkerState RunningJob::worker_state() const {
   using Phase = WorkerState::Phase;
-  if (!stop_began_) return {Phase::running, term_at(), lease_.end(), head_start_};
-  const Phase phase = stopping() ? Phase::stopping : Phase::ending;
-  return {phase, kill_due(), lease_.end(), head_start_, stop_reason_};
+  const Phase phase = !stop_began_ ? Phase::running : stopping() ? Phase::stopping : Phase::ending;
+  return {phase,       stop_began_ ? kill_due() : term_at(), lease_.end(),
+          head_start_, stop_reason_,                         lease_.gone_by()};
 }
 
 }  // namespace redlock::lock

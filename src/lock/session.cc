@@ -232,7 +232,10 @@ void Session::on_job_started() {
 
 WorkerState Session::worker_state() const {
   if (phase_ == Phase::starting || phase_ == Phase::running) return job_->worker_state();
-  return {WorkerState::Phase::releasing, release_limit_, lease().end()};
+  return {.phase = WorkerState::Phase::releasing,
+          .act_by = release_limit_,
+          .valid_until = lease().end(),
+          .gone_by = lease().gone_by()};
 }
 
 void Session::on_job_exited(const JobExited& exit) {
@@ -267,7 +270,7 @@ void Session::release_lease() {
   acquisition_.release().retry(now_, effects_);
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // The mark goes first on every connection: a process that finds the lock free finds the mark.
-  const Duration period = plan_.build ? kBuildLasts : plan_.timing.once;
+  const Duration period = mark_of(plan_) == Mark::build ? kBuildLasts : plan_.timing.once;
   if (may_mark()) done_marks_.mark(job_->began(), period, effects_);
   const Instant keep_until = was_ours() ? lease().keep_until() : Instant{};
   cools_ = keep_until > now_;
@@ -341,7 +344,7 @@ void Session::finish() {
     warn_of_left_overs();
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
-    emit(report::MarkUnconfirmed{done_marks_.complaints(), plan_.build.has_value()});
+    emit(report::MarkUnconfirmed{done_marks_.complaints(), mark_of(plan_)});
   }
   if (job_->stop_reason() == StopReason::max_runtime) {
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::max_runtime};
@@ -386,7 +389,7 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
 /// Even after the minimum hold: a server that was stopped may not have begun to count it.
 void Session::undo_release() {
   // The number of an earlier build is overwritten, and this one was deployed, if not alone.
-  if (!plan_.build) done_marks_.undo(effects_);
+  if (mark_of(plan_) == Mark::once) done_marks_.undo(effects_);
   if (!cools_) return;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     effects_.emplace_back(Ask{.server = server, .op = Op::leave, .attempt = lease().attempt()});

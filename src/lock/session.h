@@ -111,8 +111,7 @@ class Session final : public Machine {
   [[nodiscard]] bool lost_while_held() const;
   /// Only a job that ended by itself, with status 0 and under our lock, need not run again.
   [[nodiscard]] bool may_mark() const {
-    return (plan_.timing.once > Duration::zero() || plan_.build) && was_ours() &&
-           !job_->stopping() && outcome_->number == 0;
+    return mark_of(plan_) != Mark::none && was_ours() && !job_->stopping() && outcome_->number == 0;
   }
 
   Plan plan_;

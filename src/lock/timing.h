@@ -141,4 +141,11 @@ struct Plan {
   std::uint64_t seed;  ///< of the jitter
 };
 
+/// What a successful run leaves on the servers, so that others do not run needlessly.
+enum class Mark { none, once, build };
+constexpr Mark mark_of(const Plan& plan) {
+  if (plan.build) return Mark::build;
+  return plan.timing.once > Duration::zero() ? Mark::once : Mark::none;
+}
+
 }  // namespace redlock::lock

@@ -27,6 +27,7 @@ struct WorkerState {
   /// How much earlier the job must end because it has many processes.
   Duration head_start{};
   std::optional<StopReason> stopped{};  ///< why the worker stops the job, if it does
+  Instant gone_by{};                    ///< Lease::gone_by(), if nobody renews or releases the lock
 };
 
 class Watch {

@@ -219,7 +219,10 @@ Outcome outcome_of_run(const PastRun& run) {
   using diag::Tint;
   const records::Holder& who = run.entry.who;
   const std::string reason = diag::printable(run.entry.reason, 60);
-  const std::string why = reason.empty() ? "" : " (" + reason + ")";
+  const bool known = run.forced_by && !run.forced_by->host.empty();
+  const std::string forced = known ? "forced by " + diag::person(*run.forced_by) : "forced";
+  const std::string& more = run.forced_by && run.ending == Ending::ended ? forced : reason;
+  const std::string why = more.empty() ? "" : " (" + more + ")";
   switch (run.ending) {
     case Ending::ended: {
       const auto status = run.entry.status;
@@ -230,11 +233,8 @@ Outcome outcome_of_run(const PastRun& run) {
     }
     case Ending::lost:
       return {"lost", "failed", Tint::bad, true, "lost", "lost" + (reason == "lost" ? "" : why)};
-    case Ending::forced: {
-      const bool known = run.forced_by && !run.forced_by->host.empty();
-      const std::string text = known ? "forced by " + diag::person(*run.forced_by) : "forced";
-      return {"forced", "forced", Tint::notice, !who.maintenance, text, text};  // so a hold may end
-    }
+    case Ending::forced:  // so a hold may end
+      return {"forced", "forced", Tint::notice, !who.maintenance, forced, forced};
     case Ending::running: {
       const std::string text = who.maintenance ? "held" : "running";
       return {"running", "running", Tint::good, false, text, text};

@@ -77,11 +77,15 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
   past.goes_on = has_lock && !past.ended;
   if (has_lock && present.shared) past.entry.who.shared = true;
   if (revoked != nullptr) {
-    past.ending = Ending::forced;
     past.forced_by = revoked->who;
     if (past.entry.fence == 0) past.entry.fence = revoked->fence;
-  } else if (end != nullptr) {
-    past.ending = lost != nullptr ? Ending::lost : Ending::ended;
+  }
+  if (released != nullptr && lost == nullptr) {
+    past.ending = Ending::ended;  // before the revocation had stopped it
+  } else if (revoked != nullptr) {
+    past.ending = Ending::forced;
+  } else if (lost != nullptr) {
+    past.ending = Ending::lost;
   } else if (past.goes_on) {
     past.ending = Ending::running;
   }

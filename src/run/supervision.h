@@ -72,6 +72,7 @@ struct Supervision {
     valid_until_.store(state.valid_until.time_since_epoch().count());
     act_by_.store(state.act_by.time_since_epoch().count());
     head_start_.store(state.head_start.count());
+    gone_by_.store(state.gone_by.time_since_epoch().count());
     phase_.store(state.phase);
     if (state.stopped) stop_reason.store(static_cast<int>(*state.stopped));
   }
@@ -79,7 +80,8 @@ struct Supervision {
     return {.phase = phase_.load(),
             .act_by = lock::Instant(lock::Duration(act_by_.load())),
             .valid_until = lock::Instant(lock::Duration(valid_until_.load())),
-            .head_start = lock::Duration(head_start_.load())};
+            .head_start = lock::Duration(head_start_.load()),
+            .gone_by = lock::Instant(lock::Duration(gone_by_.load()))};
   }
 
  private:
@@ -87,6 +89,7 @@ struct Supervision {
   std::atomic<std::int64_t> act_by_{0};
   std::atomic<std::int64_t> valid_until_{0};
   std::atomic<std::int64_t> head_start_{0};
+  std::atomic<std::int64_t> gone_by_{0};
   static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 };
 

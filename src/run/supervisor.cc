@@ -318,14 +318,14 @@ Exit Supervisor::end_alone() {
     return ExitStatus::lost;
   }
   const lock::Duration left =
-      std::max(supervision_.worker_state().valid_until - os::boot_now(), lock::Duration::zero());
+      std::max(supervision_.worker_state().gone_by - os::boot_now(), lock::Duration::zero());
+  const std::string_view undone =
+      job_status() == 0 ? diag::without_mark(lock::mark_of(plan_)) : std::string_view();
   out_.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
-                  "(pid {}) was killed; it stays locked for about {}{}",
+                  "(pid {}) was killed; it stays locked for about {}{}{}",
                   lock_, worker_.pid, diag::for_people(left),
-                  job_status() == 0 && plan_.timing.once > lock::Duration::zero()
-                      ? ", and --once may let the job run again after that"
-                      : ""));
+                  undone.empty() ? "" : ", and after that ", undone));
   return {job_status(), supervision_.job_signal.load()};
 }
 

@@ -226,8 +226,28 @@ SHIM
   await "$TOP"
   assert_status 0
   assert_one_line "$stderr"
-  assert_contains "$stderr" ', and --once may let the job run again after that'
+  assert_contains "$stderr" ', and after that --once may let the job run again'
   assert_no_key A 'redlock:{L}:done'
+}
+
+@test "worker killed: that nobody notes a success of --build, and for how long the lock stays, is said" {
+  run_job --ttl 30s --build 6 -- 0
+  kill -KILL "$WORKER"
+  kill -USR1 "$TOP"
+  wait_for_line "$LOG" USR1
+  await "$TOP"
+  assert_status 0
+  assert_contains "$stderr" ', and after that --build may let an older build run'
+  cli A del L >/dev/null
+  rm -f "$LOG"*
+  run_job --ttl 3s --min-hold 60s -- 0
+  wait_for_renewal A
+  kill -KILL "$WORKER"
+  kill -USR1 "$TOP"
+  wait_for_line "$LOG" USR1
+  await "$TOP"
+  assert_status 0
+  [[ $stderr =~ 'it stays locked for about 5'[0-9]' s' || $stderr =~ 'about 1m' ]] || fail "$stderr"
 }
 
 @test "worker killed: TERM a grace before the end, and dead before the lease is over" {

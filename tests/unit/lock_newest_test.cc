@@ -125,7 +125,7 @@ TEST_CASE("build: a successful run is marked for 30 days, and a failed one is no
     harness.answer_all(3, Op::release, Released{});
     harness.advance(10s);
     REQUIRE(harness.reported<report::MarkUnconfirmed>() != nullptr);
-    CHECK(harness.reported<report::MarkUnconfirmed>()->build);
+    CHECK(harness.reported<report::MarkUnconfirmed>()->mark == Mark::build);
   }
   SUBCASE("failure") {
     harness.step(JobExited{1});

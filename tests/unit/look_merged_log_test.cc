@@ -109,6 +109,11 @@ TEST_CASE("merged log: lost and forced beat a release, whichever server tells") 
   // A server that was not there when it began does not tell when that was.
   const Log only = {line(5s, "revoked", "a", R"({"host":"bastion"})")};
   CHECK(merge({only, only, forced}, {})[0].began == kFirst);
+  // It ended by itself before it was stopped.
+  const auto ended = merge({latest_first({released(6s, "a", 6s), only[0]})}, {});
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].ending == Ending::ended);
+  CHECK(outcome_of(ended[0]).whole == "exit 0 (forced by @bastion)");
   // Told to give it up, and it has it still.
   const auto stopping = merge({latest_first({acquired(1s, "a"), only[0]})},
                               {.holders = {{.run = "a", .fence = 7}}});

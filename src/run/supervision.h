@@ -59,10 +59,8 @@ struct Supervision {
   void note_job_end(Exit end);
 
   /// By either process, before the job's descendants have the signal from us.
-  void note_told(int signal) { told.fetch_or(std::uint64_t{1} << static_cast<unsigned>(signal)); }
-  [[nodiscard]] bool has_told(int signal) const {
-    return (told.load() >> static_cast<unsigned>(signal) & 1U) != 0;
-  }
+  void note_told(int signal) { told.fetch_or(bit_of(signal)); }
+  [[nodiscard]] bool has_told(int signal) const { return (told.load() & bit_of(signal)) != 0; }
   /// How the main process ended, as far as it is known now.
   [[nodiscard]] lock::JobEnd job_end() const;
 
@@ -85,6 +83,10 @@ struct Supervision {
   }
 
  private:
+  static constexpr std::uint64_t bit_of(int signal) {  // 1 to 64
+    return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
+  }
+
   std::atomic<lock::WorkerState::Phase> phase_{lock::WorkerState::Phase::running};
   std::atomic<std::int64_t> act_by_{0};
   std::atomic<std::int64_t> valid_until_{0};

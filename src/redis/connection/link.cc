@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "redis/connection/link.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -21,8 +24,10 @@ Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::str
       tls_(tls),
       timeouts_(timeouts),
       locator_(endpoint_, tls, timeouts),
-      handshake_(encode_handshake(endpoint_, locator_.question(key))),
-      dialer_(timeouts.acknowledge) {}
+      question_(locator_.question(key)),
+      dialer_(timeouts.acknowledge) {
+  handshake_ = encode_handshake(endpoint_, question_);
+}
 
 /// If the machine fails in the middle of the work, the state of the connection is unknown.
 template <class Work>
@@ -39,6 +44,7 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
   guard([&] {
     if (state_ == State::idle) {
+      dialed_again_ = false;
       locator_.start(now, now + timeouts_.connect);
       approach(now);
     } else if (state_ == State::ready) {
@@ -121,6 +127,38 @@ void Link::move(lock::Instant now) {
   approach(now);
 }
 
+/// The server has carried out none of the requests that it has not answered, and may do so if we
+/// come again: with another password or certificate, or since its name leads elsewhere.
+void Link::dial_again(lock::Instant now) {
+  dialed_again_ = true;
+  hang_up();
+  pipeline_.restore_sent();
+  pipeline_.set_deadlines(lock::kNever);  // until become_ready()
+  locator_.start(now, now + timeouts_.connect);
+  approach(now);
+}
+
+/// Only after the server has refused the one that we know: a file system may hang. Returns whether
+/// the file has another one now.
+bool Link::read_password() {
+  Credentials& who = endpoint_.credentials;
+  constexpr std::size_t kLongest = 64 * std::size_t{1024};
+  const os::Fd file(
+      who.file.empty() ? -1
+                       : ::open(who.file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  std::string text;
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      os::read_all(file.get(), text, kLongest) != 0) {
+    return false;
+  }
+  const std::string password = password_in(text);
+  if (password.empty() || text.size() > kLongest || password == who.password) return false;
+  who.password = password;
+  handshake_ = encode_handshake(endpoint_, question_);
+  return true;
+}
+
 void Link::dial(lock::Instant now) {
   os::Fd socket = dialer_.turn(now);
   if (!socket) {
@@ -139,7 +177,7 @@ void Link::secure(lock::Instant now) {
   const Stream::Handshake progress = stream_->handshake();
   if (progress == Stream::Handshake::under_way) return;
   if (progress == Stream::Handshake::failed) {
-    leave_place(*stream_->failure(), now);
+    lose(*stream_->failure(), now);
   } else if (handshake_.replies > 0) {
     state_ = State::authenticating;
     // A new socket takes it as a whole. If the connection is broken, receive() finds the reason.
@@ -174,7 +212,7 @@ void Link::receive(lock::Instant now) {
   while (state_ == State::authenticating || state_ == State::ready) {
     const ssize_t n = stream_->read(chunk);
     if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0) return leave_place(why_it_ended(n < 0 ? errno : 0), now);
+    if (n <= 0) return lose(why_it_ended(n < 0 ? errno : 0), now);
     heard_at_ = now;
     const std::string_view bytes(chunk.data(), static_cast<std::size_t>(n));
     // A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
@@ -226,6 +264,7 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
   } else if (reply.type != Value::Type::status || reply.text != "OK") {
     const lock::Unreachable why = handshake_refused(reply, endpoint_.credentials);
     if (!why.permanent) return leave_place(why, now);
+    if (read_password()) return dial_again(now);
     disconnect(locator_.at_place(why));  // no other node would take this password
   } else if (last) {
     become_ready(now);
@@ -241,10 +280,17 @@ void Link::take_reply(Value reply, lock::Instant now) {
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
   } else if (!pipeline_.is_refusing()) {
-    if (endpoint_.moves() && refusal == Pipeline::Refusal::none) {
+    const bool demoted = !endpoint_.moves() && served_ && is_of_replica(reply);
+    if (demoted && !dialed_again_) {
+      lost_ = true;
+      return dial_again(now);
+    }
+    if (demoted || (endpoint_.moves() && refusal == Pipeline::Refusal::none)) {
       if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
     }
     locator_.confirm();
+    dialed_again_ = false;
+    served_ = served_ || (reply.type != Value::Type::error && !is_of_replica(reply));
   }
   if (!pipeline_.take_reply(reply, refusal)) {
     // A server that is full or protected sends an error unasked, and hangs up.
@@ -278,6 +324,16 @@ void Link::hang_up() {
   parser_.reset();
 }
 
+/// The connection has ended. Over TLS, before the server has answered anything, a certificate may
+/// not have been accepted: if it is replaced, the connection is tried once more.
+void Link::lose(const lock::Unreachable& why, lock::Instant now) {
+  const bool unheard = tls_ != nullptr && !heard_ && !dialed_again_;
+  // A permanent trouble says that the server has carried out nothing.
+  const bool unused = why.permanent || state_ != State::ready;
+  if (unheard && tls_->read_again() && unused) return dial_again(now);
+  leave_place(why, now);
+}
+
 /// This place is of no use: if we were only on the way to it, there may be another one.
 void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
@@ -288,7 +344,8 @@ void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   approach(now);
 }
 
-void Link::disconnect(const lock::Unreachable& why) {
+void Link::disconnect(lock::Unreachable why) {
+  why.permanent = why.permanent && !served_;
   state_ = State::idle;
   hang_up();
   locator_.stop();

@@ -21,7 +21,7 @@ namespace redlock::redis {
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
 /// socket, and never sends a request twice, unless the node of a Cluster has answered that it has
 /// not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), or the server that it does not know the
-/// script (NOSCRIPT). Passive: it never blocks; the caller polls interests() and calls turn().
+/// script (NOSCRIPT), has become a replica, or does not accept our certificate. Passive: it never blocks; the caller polls interests() and calls turn().
 ///
 ///   idle → locating → dialing → securing → authenticating → ready
 ///
@@ -95,6 +95,8 @@ class Link {
   void move(lock::Instant now);
   void run_errand(lock::Instant now);
   std::vector<Arrival> turn_errand(lock::Instant now);
+  void dial_again(lock::Instant now);
+  bool read_password();
   void dial(lock::Instant now);
   void secure(lock::Instant now);
   void become_ready(lock::Instant now);
@@ -106,21 +108,23 @@ class Link {
   void expire(lock::Instant now);
   [[nodiscard]] lock::Instant silent_at() const;
   void hang_up();
+  void lose(const lock::Unreachable& why, lock::Instant now);
   void leave_place(lock::Unreachable why, lock::Instant now);
-  void disconnect(const lock::Unreachable& why);
+  void disconnect(lock::Unreachable why);
   template <class Work>
   void guard(Work work);
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
 
-  const Endpoint endpoint_;
+  Endpoint endpoint_;  ///< only its password changes
   const TlsContext* tls_;
   Timeouts timeouts_;
   Locator locator_;
   /// AUTH, SELECT and the locator's question, as far as the endpoint needs them. The server must
   /// confirm them before the first request is sent: after a refused AUTH, a server whose default
   /// user may write would run it as the wrong user.
-  const Flight handshake_;
+  Flight handshake_;
+  const std::string question_;  ///< the locator's
   unsigned handshake_replies_ = 0;  ///< replies to it
   Dialer dialer_;
   State state_ = State::idle;
@@ -128,6 +132,8 @@ class Link {
   ReplyLimits limits_;
   std::optional<ReplyParser> parser_;
   bool takes_hashes_ = false;
+  bool served_ = false;       ///< a request was carried out there: what fails now may pass
+  bool dialed_again_ = false;  ///< and nothing was carried out since
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
   bool lost_ = false;         ///< see take_lost()

@@ -105,6 +105,10 @@ class Pipeline {
   /// The same if the connection goes on: they come after the requests that were sent over it.
   void repeat_refused();
 
+  /// After the connection has ended, when the server has carried out nothing that it has not
+  /// answered: the requests are sent again.
+  void restore_sent();
+
   /// The refused requests bring their scripts: whoever gets them may not know these.
   void put_refused_in_full() {
     for (Pending& pending : refused_) pending.flight = in_full(std::move(pending.flight));

@@ -150,6 +150,12 @@ const Known* find_known(std::string_view text) {
   return nullptr;
 }
 
+/// Of an error that we know, or empty.
+std::string_view code_of(const Value& reply) {
+  const Known* const known = reply.type == Value::Type::error ? find_known(reply.text) : nullptr;
+  return known == nullptr ? std::string_view() : known->code;
+}
+
 bool hung_up(int error) {
   return error == 0 || error == ECONNRESET || error == EPIPE;
 }
@@ -294,16 +300,18 @@ lock::Unreachable slot_is_moving() {
   return never_sent(std::string(kMovesSlot));
 }
 
+bool is_of_replica(const Value& reply) {
+  const std::string_view code = code_of(reply);
+  return code == "READONLY" || code == "MASTERDOWN" ||
+         (reply.type == Value::Type::array && reply.elements.size() == 2 &&
+          reply.elements.front().text == "replica");
+}
+
 std::optional<lock::Unreachable> outdated(const Value& reply) {
-  const bool says_replica = reply.type == Value::Type::array && reply.elements.size() == 2 &&
-                            reply.elements.front().text == "replica";
-  const Known* const known =
-      reply.type == Value::Type::error ? find_known(reply.text) : nullptr;
-  const std::string_view code = known == nullptr ? "" : known->code;
-  if (says_replica || code == "READONLY" || code == "MASTERDOWN") {
+  if (is_of_replica(reply)) {
     return never_sent("has become a replica; is a fail-over in progress?");
   }
-  if (code == "CLUSTERDOWN") return explain(reply.text, Fate::never_sent);
+  if (code_of(reply) == "CLUSTERDOWN") return explain(reply.text, Fate::never_sent);
   return std::nullopt;
 }
 

@@ -64,6 +64,9 @@ bool is_for_one_request(std::string_view redirection);
 /// Neither of the nodes between which the slot of the lock moves can carry the request out.
 lock::Unreachable slot_is_moving();
 
+/// The reply to a request that a server has not carried out, since it is a replica.
+bool is_of_replica(const Value& reply);
+
 /// If the reply shows that a Cluster or Sentinels must lead us to another server: why. This one has
 /// not carried out the request.
 std::optional<lock::Unreachable> outdated(const Value& reply);

@@ -300,6 +300,12 @@ void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) 
 
 }  // namespace
 
+std::string password_in(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return std::string(text.find('\n') == text.npos ? text : std::string_view());
+}
+
 bool is_host(std::string_view text) {
   return !text.empty() && text.size() <= 253 && is_plain(text, ".-_:%");
 }

@@ -14,6 +14,7 @@ namespace redlock::redis {
 struct Credentials {
   std::string user;
   std::string password;
+  std::string file{};  ///< where the password came from, if that is a file that may change; or empty
 
   [[nodiscard]] bool given() const { return !user.empty() || !password.empty(); }
 };
@@ -70,6 +71,9 @@ struct Endpoint {
 /// Throws Error (64; the caller makes it 78 if the URI came from the environment or a file) with
 /// one line that names the problem and shows the URI redacted.
 Endpoint parse_uri(std::string_view uri);
+
+/// The password that the text of a file holds: its one line. Empty: there is none.
+std::string password_in(std::string_view text);
 
 /// Whether a text from a server can be a host: a name or an address, as in Address.
 bool is_host(std::string_view text);

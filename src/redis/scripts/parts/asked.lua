@@ -15,12 +15,19 @@ local function read(key, longest)
   return long and try('GETRANGE', key, 0, 1023) or redis.pcall('GET', key)
 end
 
--- Every refusal puts us into the queue, or keeps us there. Without a clock (0) we would take the other
--- waiters' times for wrong ones.
+-- What to answer if this server is a replica.
+local function replica()
+--include replica
+end
+
+-- Every refusal puts us into the queue, or keeps us there, unless this is a replica. Without a clock (0) we would
+-- take the other waiters' times for wrong ones.
 local function refuse(word, blocker, left, holder)
   local ticket, place = ARGV[8], 0
   if ticket ~= '' and clock > 0 then
     local stands = enqueue(ARGV[7], ARGV[3], ticket)
+    local elsewhere = not stands and replica()
+    if elsewhere then return elsewhere end
     place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
   elseif ticket == '' then
     -- Another program may have added a waiter with a huge ticket. A score counts exactly up to 2^53.

@@ -54,7 +54,7 @@ MISTAKES = [
     M("redis/scripts/parts/vouch.lua", "uptime < grace + 1", "uptime < 0",
       "a restarted server is a witness at once",
       ["servers/restart: a server restarted with an old copy of its data says so and"]),
-    M("redis/scripts/parts/replica.lua", "'role:[^m]'", "'role:replica'",
+    M("redis/scripts/parts/replica.lua", "'role:[^m].", "'role:replica.",
       "a replica gives a vote", ["servers/errors: READONLY: a replica"]),
     M("redis/scripts/parts/vouch.lua", "before - clock > 10000000000000", "false",
       "a number near the largest one is gone on from",
@@ -398,6 +398,6 @@ MISTAKES = [
       "a repair is repeated behind its release, and leaves the lock behind", ["unit"]),
     M("redis/connection/link.cc", "if (!unknown && !is_momentary(reply)) return", "if (!unknown) return",
       "TRYAGAIN ends a request at once", ["servers/cluster_failover: a renewal and a leave that begin"]),
-    M("redis/connection/link.cc", "is_unknown_script(reply)", "false",
+    M("redis/connection/link.cc", "hashed && reply.type == Value::Type::error", "false",
       "a server that does not know a script gives no vote", ["unit"]),
 ]

@@ -272,11 +272,11 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 }
 
 void Link::take_reply(Value reply, lock::Instant now) {
-  const bool hashed = pipeline_.awaits_hashed();
-  const Pipeline::Refusal refusal = refusal_in(reply, now);
-  if (hashed) {
-    takes_hashes_ = refusal == Pipeline::Refusal::none && reply.type != Value::Type::error;
-  }
+  const bool error = reply.type == Value::Type::error;
+  const std::string hashed = pipeline_.hashed();
+  const bool is_later = !pipeline_.awaits_first_reply();
+  const Pipeline::Refusal refusal = refusal_in(reply, !hashed.empty(), now);
+  if (!hashed.empty()) takes_hashes_ = !error;
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
   } else if (!pipeline_.is_refusing()) {
@@ -294,21 +294,25 @@ void Link::take_reply(Value reply, lock::Instant now) {
   }
   if (!pipeline_.take_reply(reply, refusal)) {
     // A server that is full or protected sends an error unasked, and hangs up.
-    const bool error = reply.type == Value::Type::error;
     disconnect(error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
   } else if (pipeline_.has_refused()) {
     pipeline_.put_refused_in_full();
     follow(now);
+  } else if (error && is_later && !hashed.empty()) {
+    // Not the request, but a command after it, whose script may be that of another version. The
+    // request is not answered before the last of its commands, so this one still goes out.
+    pipeline_.add_note(in_full({.wire = hashed}), now);
   }
 }
 
-/// A request that the node refuses for the moment is put aside if there is time to repeat it.
-Pipeline::Refusal Link::refusal_in(const Value& reply, lock::Instant now) {
+/// A request that the node refuses for the moment is put aside if there is time to repeat it. So is
+/// one by hash, after any error: the answer to the script as a whole counts.
+Pipeline::Refusal Link::refusal_in(const Value& reply, bool hashed, lock::Instant now) {
   if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
       pipeline_.awaits_first_reply()) {
     return Pipeline::Refusal::redirected;
   }
-  const bool unknown = is_unknown_script(reply);
+  const bool unknown = hashed && reply.type == Value::Type::error;
   if (!unknown && !is_momentary(reply)) return Pipeline::Refusal::none;
   const lock::Instant again = unknown ? now : now + timeouts_.request / kPausesInTime;
   if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
@@ -408,7 +412,9 @@ void Link::move_on(lock::Instant now) {
     if (state_ == State::ready) flush(now);
     receive(now);
   }
-  // An answer that is here already counts, even after its deadline.
+  // An answer that is here already counts, even after its deadline. What it lets go is sent now: the
+  // caller may be done with us.
+  if (state_ == State::ready) flush(now);
   expire(now);
   if (state_ != State::ready) return;
   locator_.turn(now);

@@ -21,7 +21,7 @@ namespace redlock::redis {
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
 /// socket, and never sends a request twice, unless the node of a Cluster has answered that it has
 /// not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), or the server that it does not know the
-/// script (NOSCRIPT), has become a replica, or does not accept our certificate. Passive: it never blocks; the caller polls interests() and calls turn().
+/// script by its hash (any error), has become a replica, or does not accept our certificate. Passive: it never blocks; the caller polls interests() and calls turn().
 ///
 ///   idle → locating → dialing → securing → authenticating → ready
 ///
@@ -91,7 +91,7 @@ class Link {
   void move_on(lock::Instant now);
   void approach(lock::Instant now);
   void follow(lock::Instant now);
-  Pipeline::Refusal refusal_in(const Value& reply, lock::Instant now);
+  Pipeline::Refusal refusal_in(const Value& reply, bool hashed, lock::Instant now);
   void move(lock::Instant now);
   void run_errand(lock::Instant now);
   std::vector<Arrival> turn_errand(lock::Instant now);

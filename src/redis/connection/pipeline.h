@@ -121,10 +121,10 @@ class Pipeline {
     return !requests_.empty() && requests_.front().answered == 0;
   }
 
-  /// … to an acquire, as it was sent first: by hash.
-  [[nodiscard]] bool awaits_hashed() const {
-    return awaits_first_reply() && requests_.front().ask.op == lock::Op::acquire &&
-           requests_.front().attempts == 0;
+  /// The command that the next reply answers, if it names its script by its hash; or empty.
+  [[nodiscard]] std::string hashed() const {
+    if (requests_.empty()) return {};
+    return hashed_command(requests_.front().flight, requests_.front().answered);
   }
 
   /// The next reply belongs to a flight that was refused.

@@ -88,6 +88,7 @@ constexpr Known kCodes[] = {
      "is a replica cut off from its primary; use the address of the primary"},
     {"MISCONF", Cure::time, false,
      "refuses writes since it cannot save to disk; see its log, disk space and permissions there"},
+    {"NOSCRIPT", Cure::time, false, "does not know redlock's script"},
     {"OOM", Cure::time, false,
      "refuses writes since its memory is used up; raise maxmemory or make room"},
     // Ours: vouch.lua.
@@ -286,12 +287,6 @@ bool is_momentary(const Value& reply) {
          (reply.text.starts_with("TRYAGAIN") || reply.text.starts_with("CLUSTERDOWN"));
 }
 
-bool is_unknown_script(const Value& reply) {
-  return reply.type == Value::Type::error &&
-         (reply.text.starts_with("NOSCRIPT") ||
-          (reply.text.starts_with("NOPERM") && reply.text.find("'evalsha'") != reply.text.npos));
-}
-
 bool is_for_one_request(std::string_view redirection) {
   return redirection.starts_with("ASK ");
 }
@@ -328,7 +323,6 @@ lock::Unreachable handshake_refused(const Value& reply, const Credentials& crede
 }
 
 lock::Unreachable unexpected_reply(const Value& reply) {
-  if (is_unknown_script(reply)) return never_sent("does not know redlock's script");
   if (reply.type == Value::Type::error) return error_reply(reply.text);
   return maybe("gave an answer that redlock's script does not give; is there a proxy in between?");
 }

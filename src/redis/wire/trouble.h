@@ -54,10 +54,6 @@ bool is_redirection(const Value& reply);
 /// lock's slot is half moved (TRYAGAIN), or no node serves it (CLUSTERDOWN).
 bool is_momentary(const Value& reply);
 
-/// The reply to an EVALSHA that the server has not carried out: it does not know the script (any
-/// more), or the user lacks permission for the command.
-bool is_unknown_script(const Value& reply);
-
 /// The redirection is an ASK.
 bool is_for_one_request(std::string_view redirection);
 

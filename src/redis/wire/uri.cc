@@ -341,9 +341,9 @@ std::string Endpoint::display() const {
 std::string Endpoint::brief() const {
   constexpr std::size_t kMostNamed = 3;
   if (nodes.size() <= kMostNamed) return display();
-  Endpoint first = *this;
-  first.nodes.resize(1);
-  return first.display() + " and " + std::to_string(nodes.size() - 1) + " more";
+  Endpoint shown = *this;
+  shown.nodes.resize(1);
+  return shown.display() + " and " + std::to_string(nodes.size() - 1) + " more";
 }
 
 Endpoint parse_uri(std::string_view uri) {

@@ -49,6 +49,7 @@ struct Endpoint {
   Kind kind = Kind::tcp;
   bool tls = false;  ///< never with unix_socket
   Address address;   ///< tcp
+  std::size_t first = 0;  ///< which of the addresses of that name to try first, in turn
   std::string path;  ///< unix_socket: the socket
   int db = 0;        ///< 0 to 2^31-1, for SELECT
   Credentials credentials;

@@ -82,8 +82,8 @@ bool is_kept(const FileRead& file, const std::string& path) {
          !path.starts_with("/proc/");
 }
 
-/// Warns if others may write the file, or read it although its content is secret. The group of a file that root
-/// owns is the administrator's choice.
+/// Warns if others may write the file, or read it although its content is secret. The group of a
+/// file that root owns is the administrator's choice.
 void warn_of_exposure(const FileRead& file, const std::string& path, Content content,
                       Settings& settings) {
   const mode_t mode = file.status.st_mode;
@@ -197,8 +197,9 @@ redis::Credentials read_password(const std::string& path, Draft& draft) {
   }
   warn_of_exposure(file, path, Content::secret, draft.settings);
   redis::Credentials secret{.user = {}, .password = password};
+  std::error_code unknown;  // then we do not read it again
   // A keeper has another directory.
-  if (is_kept(file, path)) secret.file = std::filesystem::absolute(path);
+  if (is_kept(file, path)) secret.file = std::filesystem::absolute(path, unknown);
   return secret;
 }
 

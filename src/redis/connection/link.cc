@@ -349,7 +349,8 @@ void Link::leave_place(lock::Unreachable why, lock::Instant now) {
 }
 
 void Link::disconnect(lock::Unreachable why) {
-  why.permanent = why.permanent && !served_;
+  // What keeps us from a connection to a server that served us may change back.
+  if (state_ != State::ready || !heard_) why.permanent = why.permanent && !served_;
   state_ = State::idle;
   hang_up();
   locator_.stop();

@@ -20,8 +20,9 @@ namespace redlock::redis {
 
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
 /// socket, and never sends a request twice, unless the node of a Cluster has answered that it has
-/// not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), or the server that it does not know the
-/// script by its hash (any error), has become a replica, or does not accept our certificate. Passive: it never blocks; the caller polls interests() and calls turn().
+/// not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), the server has become a replica, or does
+/// not accept our certificate, or has answered a script's hash with an error. Passive: it never
+/// blocks; the caller polls interests() and calls turn().
 ///
 ///   idle → locating → dialing → securing → authenticating → ready
 ///
@@ -132,8 +133,8 @@ class Link {
   ReplyLimits limits_;
   std::optional<ReplyParser> parser_;
   bool takes_hashes_ = false;
-  bool served_ = false;       ///< a request was carried out there: what fails now may pass
-  bool dialed_again_ = false;  ///< and nothing was carried out since
+  bool served_ = false;        ///< it has carried out a request of ours, over any connection
+  bool dialed_again_ = false;  ///< see dial_again(); and it has carried out nothing since
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
   bool lost_ = false;         ///< see take_lost()

@@ -157,9 +157,10 @@ TlsContext::TlsContext(TlsSettings settings)
     : settings_(std::move(settings)),
       openssl_(std::make_unique<const OpenSsl>()),
       context_(read()) {
-  std::error_code ignored;
   for (std::string* const path : paths_in(settings_)) {  // a keeper has another directory
-    if (!path->empty()) *path = std::filesystem::absolute(*path, ignored);
+    std::error_code unknown;
+    const std::string whole = std::filesystem::absolute(*path, unknown);
+    if (!path->empty() && !unknown) *path = whole;
   }
 }
 

@@ -107,13 +107,22 @@ start_locked() {
   rm password
   new_password A
   wait_for_line "$HOLDER_ERR" 'wrong user or password'
-  : >password
-  printf 'n' >password
+  local text
+  for text in '' n; do
+    printf %s "$text" >password
+    wait_until "$BOUND" refused_since "$(refusals)"
+  done
   write_file password new
   recovers A
   : >"$HOLDER_ERR"
   all_went_on
 }
+
+# refusals: prints how many passwords A has refused.
+refusals() {
+  [[ $(secretly A info commandstats) =~ cmdstat_auth:[^$'\n']*failed_calls=([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+}
+refused_since() { (($(refusals) > $1)); }
 
 @test "rotated: a password that came from a pipe is not read again" {
   start_locked A
@@ -154,7 +163,8 @@ start_locked() {
   SENTINEL_DOWN_AFTER=60000 start_sentinels --password old
   moves "$SENTINEL_URI" D1 D1
 }
-# moves URI NODE SERVER…: a job goes on while the servers get a new password.
+# moves URI NODE SERVER…: a job whose lock is on NODE goes on while the servers get a new password. The URI's own
+# password is left out.
 moves() {
   background "$REDLOCK" run --ttl 9s -S "${1/:\/\/*@/:\/\/}" L -- sh -c 'echo >ready; sleep 60'
   wait_for ready

@@ -255,6 +255,22 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
   }
 }
 
+TEST_CASE("a server that turns us away does not get the script in full") {
+  for (const std::string refusal : {"-NOAUTH Authentication required.\r\n",
+                                    "-DENIED Redis is running in protected mode\r\n",
+                                    "-ERR max number of clients reached\r\n"}) {
+    CAPTURE(refusal);
+    PlayedServer server;
+    redis::ServerSet servers({server.endpoint()}, {.key = "L"}, 30s,
+                             [] { return std::string("{}"); }, {}, 0s, {});
+    servers.ask(ask(lock::Op::acquire), kStart);
+    server.read();
+    server.write(refusal);
+    CHECK(servers.turn(kStart).size() == 1);
+    CHECK(server.read().empty());
+  }
+}
+
 TEST_CASE("a later command by hash that fails is repeated in full before the request is answered") {
   PlayedServer server;
   Holder holder(server);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/connection/link.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,6 +13,11 @@ constexpr std::size_t kReadChunk = 16 * 1024;
 
 // This many pauses between two attempts last as long as a request may take.
 constexpr int kPausesInTime = 8;
+
+/// The server turns us away, whatever we ask, and may hang up.
+bool turns_away(const std::string& error) {
+  return error.starts_with("NOAUTH") || error.starts_with("DENIED") || error.starts_with("ERR max");
+}
 
 }  // namespace
 
@@ -138,22 +140,12 @@ void Link::dial_again(lock::Instant now) {
   approach(now);
 }
 
-/// Only after the server has refused the one that we know: a file system may hang. Returns whether
-/// the file has another one now.
-bool Link::read_password() {
+/// Only after the server has refused the password that we know: a file system may hang. Returns
+/// whether the file has another one now.
+bool Link::renew_password() {
   Credentials& who = endpoint_.credentials;
-  constexpr std::size_t kLongest = 64 * std::size_t{1024};
-  const os::Fd file(
-      who.file.empty() ? -1
-                       : ::open(who.file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat status {};
-  std::string text;
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      os::read_all(file.get(), text, kLongest) != 0) {
-    return false;
-  }
-  const std::string password = password_in(text);
-  if (password.empty() || text.size() > kLongest || password == who.password) return false;
+  const std::string password = who.file.empty() ? std::string() : read_password(who.file);
+  if (password.empty() || password == who.password) return false;
   who.password = password;
   handshake_ = encode_handshake(endpoint_, question_);
   return true;
@@ -264,7 +256,7 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
   } else if (reply.type != Value::Type::status || reply.text != "OK") {
     const lock::Unreachable why = handshake_refused(reply, endpoint_.credentials);
     if (!why.permanent) return leave_place(why, now);
-    if (read_password()) return dial_again(now);
+    if (renew_password()) return dial_again(now);
     disconnect(locator_.at_place(why));  // no other node would take this password
   } else if (last) {
     become_ready(now);
@@ -312,7 +304,7 @@ Pipeline::Refusal Link::refusal_in(const Value& reply, bool hashed, lock::Instan
       pipeline_.awaits_first_reply()) {
     return Pipeline::Refusal::redirected;
   }
-  const bool unknown = hashed && reply.type == Value::Type::error;
+  const bool unknown = hashed && reply.type == Value::Type::error && !turns_away(reply.text);
   if (!unknown && !is_momentary(reply)) return Pipeline::Refusal::none;
   const lock::Instant again = unknown ? now : now + timeouts_.request / kPausesInTime;
   if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
@@ -413,8 +405,8 @@ void Link::move_on(lock::Instant now) {
     if (state_ == State::ready) flush(now);
     receive(now);
   }
-  // An answer that is here already counts, even after its deadline. What it lets go is sent now: the
-  // caller may be done with us.
+  // An answer that is here already counts, even after its deadline. What it lets go is sent now:
+  // the caller may be done with us.
   if (state_ == State::ready) flush(now);
   expire(now);
   if (state_ != State::ready) return;

@@ -97,7 +97,7 @@ class Link {
   void run_errand(lock::Instant now);
   std::vector<Arrival> turn_errand(lock::Instant now);
   void dial_again(lock::Instant now);
-  bool read_password();
+  bool renew_password();
   void dial(lock::Instant now);
   void secure(lock::Instant now);
   void become_ready(lock::Instant now);

@@ -53,8 +53,8 @@ lock::Unreachable refused(std::string_view error, const std::string& service) {
   return error_reply(error);
 }
 
-/// "MOVED SLOT HOST:PORT", or ASK; an IPv6 address comes without brackets. An empty host, and "?" of
-/// a node that announces no name, is the one that answered.
+/// "MOVED SLOT HOST:PORT", or ASK; an IPv6 address comes without brackets. An empty host, or "?" (a
+/// node that announces no name), is the one that answered.
 std::optional<Address> read_redirection(std::string_view text, const std::string& same_host) {
   const std::size_t space = text.rfind(' ');
   const std::size_t colon = text.rfind(':');

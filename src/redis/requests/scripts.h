@@ -15,8 +15,8 @@ extern const std::string_view
     publish, redisson, redisson_sharded, refusals, refuse, release, release_shared, remove, renew,
     renew_shared, repair, repair_shared, revoke, sharded, waiting, won;
 
-/// The names by which a server that has executed a script knows it (EVALSHA). After an error it gets
-/// the script as a whole. redlock may end before it could do that, so no script that releases
+/// The names by which a server that has executed a script knows it (EVALSHA). After an error, the
+/// script goes out as a whole. redlock may end before it could do that, so no script that releases
 /// something is among them; hand_on is: a release is not answered before it.
 struct Hashed {
   std::string_view before;  ///< `sharded`, `redisson`, both or nothing: see for_server()

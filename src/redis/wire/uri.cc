@@ -5,7 +5,9 @@
 #include "redis/wire/uri.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include <utility>
 
 #include "error.h"
+#include "os/fd.h"
 #include "os/printable.h"
 
 namespace redlock::redis {
@@ -304,6 +307,16 @@ std::string password_in(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.ends_with('\r')) text.remove_suffix(1);
   return std::string(text.find('\n') == text.npos ? text : std::string_view());
+}
+
+std::string read_password(const std::string& file) {
+  constexpr std::size_t kLongest = 64 * std::size_t{1024};
+  const os::Fd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  std::string text;
+  const bool read = fd && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+                    os::read_all(fd.get(), text, kLongest) == 0;
+  return read && text.size() <= kLongest ? password_in(text) : std::string();
 }
 
 bool is_host(std::string_view text) {

@@ -14,7 +14,7 @@ namespace redlock::redis {
 struct Credentials {
   std::string user;
   std::string password;
-  std::string file{};  ///< where the password came from, if that is a file that may change; or empty
+  std::string file{};  ///< where the password came from; empty: it cannot change
 
   [[nodiscard]] bool given() const { return !user.empty() || !password.empty(); }
 };
@@ -75,6 +75,9 @@ Endpoint parse_uri(std::string_view uri);
 
 /// The password that the text of a file holds: its one line. Empty: there is none.
 std::string password_in(std::string_view text);
+
+/// The password that a regular file holds now. Empty: there is none, or it cannot be read.
+std::string read_password(const std::string& file);
 
 /// Whether a text from a server can be a host: a name or an address, as in Address.
 bool is_host(std::string_view text);

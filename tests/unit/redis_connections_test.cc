@@ -257,6 +257,7 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
 
 TEST_CASE("a server that turns us away does not get the script in full") {
   for (const std::string refusal : {"-NOAUTH Authentication required.\r\n",
+                                    "-ERR Protocol error: unauthenticated multibulk length\r\n",
                                     "-DENIED Redis is running in protected mode\r\n",
                                     "-ERR max number of clients reached\r\n"}) {
     CAPTURE(refusal);

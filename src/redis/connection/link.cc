@@ -16,7 +16,8 @@ constexpr int kPausesInTime = 8;
 
 /// The server turns us away, whatever we ask, and may hang up.
 bool turns_away(const std::string& error) {
-  return error.starts_with("NOAUTH") || error.starts_with("DENIED") || error.starts_with("ERR max");
+  constexpr std::string_view kAll[] = {"NOAUTH", "DENIED", "ERR max", "ERR Protocol"};
+  return std::ranges::any_of(kAll, [&](auto start) { return error.starts_with(start); });
 }
 
 }  // namespace
@@ -330,7 +331,7 @@ void Link::lose(const lock::Unreachable& why, lock::Instant now) {
   leave_place(why, now);
 }
 
-/// This place is of no use: if we were only on the way to it, there may be another one.
+/// If we were only on the way to this place, there may be another one.
 void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
   why = locator_.at_place(std::move(why));
@@ -405,8 +406,7 @@ void Link::move_on(lock::Instant now) {
     if (state_ == State::ready) flush(now);
     receive(now);
   }
-  // An answer that is here already counts, even after its deadline. What it lets go is sent now:
-  // the caller may be done with us.
+  // An answer that is here already counts, even after its deadline. What waited for it goes out.
   if (state_ == State::ready) flush(now);
   expire(now);
   if (state_ != State::ready) return;

@@ -39,7 +39,6 @@ need_to_build() {
   need libssl-dev pkg-config --exists 'libssl >= 3'
   need libcli11-dev has_header CLI/CLI.hpp
   need libfmt-dev has_header fmt/format.h
-  need libtomlplusplus-dev has_header toml++/toml.h
   need nlohmann-json3-dev has_header nlohmann/json.hpp
 }
 

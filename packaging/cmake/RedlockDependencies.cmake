@@ -10,7 +10,6 @@
 #                         what is installed, and a shared library in Debug builds: to compile it into
 #                         every file takes three seconds a file
 #   CLI11::CLI11, nlohmann_json::nlohmann_json
-#   redlock_tomlplusplus  toml++ 3, header only: a shared library would be loaded by every run
 #   redlock_doctest       doctest, header only (tests)
 find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
@@ -64,16 +63,6 @@ if(REDLOCK_STATIC)
 else()
   target_link_libraries(redlock_openssl INTERFACE ${CMAKE_DL_LIBS})
 endif()
-find_path(REDLOCK_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
-add_library(redlock_tomlplusplus INTERFACE)
-target_include_directories(redlock_tomlplusplus SYSTEM INTERFACE ${REDLOCK_TOMLPLUSPLUS_INCLUDE})
-file(GLOB redlock_toml_header ${REDLOCK_TOMLPLUSPLUS_INCLUDE}/toml++/impl/version.h*)  # .h until 3.3, then .hpp
-file(STRINGS ${redlock_toml_header} redlock_toml_version REGEX "define TOML_LIB_")
-string(REGEX REPLACE "[^0-9]+" "." redlock_toml_version "${redlock_toml_version}")
-string(REGEX REPLACE "^[.]|[.]$" "" redlock_toml_version "${redlock_toml_version}")
-target_compile_definitions(redlock_tomlplusplus INTERFACE TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=1
-  TOML_ENABLE_FORMATTERS=0
-  TOML_FLOAT_CHARCONV=0) # std::from_chars() for floating point needs libm
 
 find_path(REDLOCK_DOCTEST_INCLUDE doctest/doctest.h)
 if(BUILD_TESTING AND NOT REDLOCK_DOCTEST_INCLUDE)
@@ -98,5 +87,4 @@ file(WRITE ${REDLOCK_BUILT_WITH}
   "OpenSSL ${redlock_openssl_version}\n"
   "fmt ${fmt_VERSION}\n"
   "CLI11 ${CLI11_VERSION}\n"
-  "toml++ ${redlock_toml_version}\n"
   "nlohmann_json ${nlohmann_json_VERSION}\n")

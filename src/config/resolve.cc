@@ -14,6 +14,7 @@
 #include "config/value.h"
 #include "error.h"
 #include "os/fd.h"
+#include "os/printable.h"
 
 namespace redlock::config {
 namespace {
@@ -37,9 +38,10 @@ struct FileRead {
 
 constexpr long kPipeFileSystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h
 
-[[noreturn]] void refuse_file(const std::string& kind, const std::string& path,
+/// `name`: what messages call the setting that names the file.
+[[noreturn]] void refuse_file(const std::string& name, const std::string& path,
                               const std::string& why) {
-  throw Error(ExitStatus::config, kind + " file " + quote(path) + ": " + why);
+  throw Error(ExitStatus::config, name + " \"" + os::printable(path) + "\": " + why);
 }
 
 /// Where `lines`, in the form of kPipesVariable, say that the content is; otherwise `path`.
@@ -111,6 +113,18 @@ void add_environment(Draft& draft, const Environment& environment) {
   }
 }
 
+/// How messages name the origin of a row's value, which is no default.
+std::string place(const Draft& draft, std::string_view name) {
+  return place(*std::ranges::find(table(), name, &Row::name), draft, draft.of(name));
+}
+
+/// The same without the key of the file: `/etc/redlock.toml:3`.
+std::string origin_of(const Draft& draft, std::string_view name) {
+  const Source source = draft.of(name);
+  if (source.origin != Origin::file) return place(draft, name);
+  return draft.config_file + ":" + std::to_string(source.line);
+}
+
 constexpr std::size_t kLongestFile = 256 * std::size_t{1024};
 
 /// Without draft.config_file it reads kDefaultFile, which need not exist. See read_toml().
@@ -121,12 +135,15 @@ void add_file(Draft& draft) {
   const FileRead file = read_file(path, kLongestFile, draft);
   draft.no_file = !named && (file.error == ENOENT || file.error == ENOTDIR);
   if (draft.no_file) return;
+  const std::string name = named ? place(draft, key::config_file) : "configuration file";
   if (const std::string why = file.trouble(); !why.empty()) {
     refuse_file(
-        "configuration", path,
+        name, path,
         why + (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
   }
-  if (file.text.size() > kLongestFile) refuse_file("configuration", path, "too long");
+  if (file.text.size() > kLongestFile) {
+    refuse_file(name, path, "it is too long: more than 256 KiB");
+  }
   if (file.text.empty()) return;
   warn_of_exposure(file, path, read_toml(file.text, draft), draft.settings);
 }
@@ -157,10 +174,6 @@ std::string flag_name(const Row& row) {
   return longer == flags.begin() ? first : first + "/" + std::string(*longer);
 }
 
-/// How messages name the origin of a row's value.
-std::string place(const Draft& draft, std::string_view name) {
-  return place(*std::ranges::find(table(), name, &Row::name), draft, draft.of(name));
-}
 
 void check_servers(const Draft& draft) {
   const auto& servers = draft.settings.servers;
@@ -188,15 +201,16 @@ void check_servers(const Draft& draft) {
 redis::Credentials read_password(const std::string& path, Draft& draft) {
   constexpr std::size_t kLongest = 64 * std::size_t{1024};
   const FileRead file = read_file(path, kLongest, draft);
-  if (const std::string why = file.trouble(); !why.empty()) refuse_file("password", path, why);
-  if (file.text.size() > kLongest) refuse_file("password", path, "too long for a password");
+  const std::string name = place(draft, key::password_file);
+  if (const std::string why = file.trouble(); !why.empty()) refuse_file(name, path, why);
+  if (file.text.size() > kLongest) refuse_file(name, path, "too long for a password");
   const std::string password = redis::password_in(file.text);
   if (password.empty()) {
     const bool blank = file.text.find_first_not_of("\r\n") == std::string::npos;
-    refuse_file("password", path, blank ? "it is empty" : "expected one line");
+    refuse_file(name, path, blank ? "it is empty" : "expected one line");
   }
   warn_of_exposure(file, path, Content::secret, draft.settings);
-  redis::Credentials secret{.user = {}, .password = password};
+  redis::Credentials secret{.user = {}, .password = password, .source = path};
   std::error_code unknown;  // then we do not read it again
   // A keeper has another directory.
   if (is_kept(file, path)) secret.file = std::filesystem::absolute(path, unknown);
@@ -210,16 +224,28 @@ redis::Credentials choose_password(Draft& draft) {
       !file.empty() &&
       (draft.password.empty() || draft.origin(key::password_file) > draft.origin(key::password));
   if (by_file) return read_password(file, draft);
-  return {.user = {}, .password = draft.password.empty() ? draft.rediscli_auth : draft.password};
+  if (!draft.password.empty()) return {{}, draft.password, origin_of(draft, key::password)};
+  return {{}, draft.rediscli_auth, "REDISCLI_AUTH"};
 }
 
 void add_password(Draft& draft) {
+  const std::string in_uri = "its URI in " + origin_of(draft, key::server);
   std::optional<redis::Credentials> chosen;
   for (Endpoint& server : draft.settings.servers) {
     redis::Credentials& who = server.credentials;
+    server.sentinel_credentials.source = who.source = in_uri;
     if (!who.password.empty()) continue;
     if (!chosen) chosen = choose_password(draft);
-    who = {.user = who.user, .password = chosen->password, .file = chosen->file};
+    who = {who.user, chosen->password, chosen->source, chosen->file};
+  }
+}
+
+/// How messages of OpenSSL's files name the settings.
+void name_tls_files(Draft& draft) {
+  redis::TlsSettings::Names& names = draft.settings.tls.names;
+  for (std::string* const name : {&names.ca, &names.ca_dir, &names.cert, &names.key}) {
+    const std::string_view row = std::string_view(*name).substr(2);  // without --
+    if (draft.origin(row) != Origin::built_in) *name = place(draft, row);
   }
 }
 
@@ -294,6 +320,7 @@ void complete(Draft& draft, const Environment& environment) {
   add_file(draft);
   check_servers(draft);
   add_password(draft);
+  name_tls_files(draft);
   warn_of_trust(draft.settings);
 }
 

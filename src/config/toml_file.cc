@@ -1,161 +1,216 @@
 // SPDX-License-Identifier: MIT
 //
-// The only file that includes toml++, which takes seconds to compile.
-#include <toml++/toml.h>
+// The configuration file is flat: KEY = VALUE, with TOML's syntax (https://toml.io/en/v1.0.0) for
+// keys, strings, numbers, true, false, arrays of strings and comments. Nothing in it nests, so
+// nothing here recurses.
+#include <regex.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
 
 #include "config/table.h"
 #include "config/value.h"
 #include "error.h"
+#include "os/printable.h"
 
 namespace redlock::config {
 namespace {
 
-constexpr unsigned kDeepest = 16;
 constexpr std::string_view kSpace = " \t";
 constexpr std::string_view kBare =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
-/// Accepts a sign only before the number or its exponent. Accepts words such as true, too.
-bool is_number_like(std::string_view word) {
-  char before = 'e';
-  for (const char c : word) {
-    const bool sign = c == '+' || c == '-';
-    if (c == ':' || (sign && before != 'e' && before != 'E')) return false;
-    before = c;
+enum class Kind { string, array, boolean, whole, decimal, other };
+
+struct Value {
+  Kind kind;
+  unsigned line;                     ///< where it begins
+  std::string text;                  ///< of a string without its quotes, else as written
+  std::vector<Value> elements = {};  ///< of an array; none of them is an array
+};
+
+bool matches(const std::string& word, const char* pattern) {
+  regex_t compiled;
+  if (::regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB) != 0) return false;
+  const bool found = ::regexec(&compiled, word.c_str(), 0, nullptr, 0) == 0;
+  ::regfree(&compiled);
+  return found;
+}
+
+/// What a value without quotes is.
+Kind kind_of(const std::string& word) {
+  constexpr const char* whole =
+      "^([+-]?(0|[1-9](_?[0-9])*)"
+      "|0x[0-9A-Fa-f](_?[0-9A-Fa-f])*|0o[0-7](_?[0-7])*|0b[01](_?[01])*)$";
+  constexpr const char* decimal =
+      "^[+-]?(0|[1-9](_?[0-9])*)(\\.[0-9](_?[0-9])*)?([Ee][+-]?[0-9](_?[0-9])*)?$";
+  if (word == "true" || word == "false") return Kind::boolean;
+  return matches(word, whole) ? Kind::whole : matches(word, decimal) ? Kind::decimal : Kind::other;
+}
+
+/// A number as parse_duration and the like read it: in base 10 without an exponent, and with no
+/// more decimal places than it needs. std::to_chars() can do that, but needs libm, which nothing
+/// else does: every start of redlock would load it.
+std::string decimal(std::string word) {
+  std::erase(word, '_');
+  const int base = word.starts_with("0o") ? 8 : word.starts_with("0b") ? 2 : 10;
+  const double number = base == 10 ? std::strtod(word.c_str(), nullptr)  // reads 0x, too
+                                   : static_cast<double>(std::strtoull(&word[2], nullptr, base));
+  constexpr int kMostPlaces = 340;
+  std::array<char, 700> text{};
+  for (int places = 0; places <= kMostPlaces; ++places) {
+    std::snprintf(text.data(), text.size(), "%.*f", places, number + 0.0);  // no "-0"
+    if (std::strtod(text.data(), nullptr) == number) break;
   }
-  return !word.empty();
+  return text.data();
 }
 
-/// No setting takes a date, but store_value() has a better message for that.
-bool is_date(std::string_view word) {
-  return has_shape(word, "0000-00-00") || has_shape(word, "0000-00-00T00:00:00") ||
-         has_shape(word, "0000-00-00T00:00:00Z");
+/// Empty if there is no such character.
+std::string utf8(unsigned long code) {
+  const unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  const unsigned first = more == 0 ? 0 : 0xff00U >> (more + 1);
+  std::string bytes(1, static_cast<char>(first | code >> 6 * more));
+  for (unsigned left = more; left-- > 0;) {
+    bytes += static_cast<char>(0x80U | (code >> 6 * left & 0x3fU));
+  }
+  return os::code_of(bytes) == code ? bytes : "";
 }
 
-bool is_ascii(char c) {
-  return static_cast<unsigned char>(c) < 0x80;
-}
-
-/// One function for each rule of the grammar. Throws NotToml.
+/// Takes a text apart from its beginning to its end. Throws Error (78) with file, line and key.
 class Scan {
  public:
-  explicit Scan(std::string_view text) : rest_(text) { take("\xef\xbb\xbf"); }
-
-  void run() {
-    while (skip_lines(), !rest_.empty()) {
-      at('[') ? heading() : pair(0);
-      end_of_line();
-    }
+  Scan(std::string_view text, const std::string& file) : rest_(text), file_(file) {
+    check_characters();
+    take("\xef\xbb\xbf");
   }
 
- private:
-  void heading() {
-    const bool twice = take("[[");
-    if (!twice) take("[");
-    key();
-    if (!take(twice ? "]]" : "]")) refuse("expected a ] after the key");
+  /// Skips what stands between a value and the next key. False: the file ends here.
+  bool next() {
+    key_.clear();
+    skip_lines();
+    return !rest_.empty();
   }
 
-  void pair(unsigned depth) {
-    key();
-    if (!take("=")) refuse("expected a = after the key");
+  /// Takes the = after the key, too.
+  std::string key() {
+    if (at('[')) refuse("there are no [tables] in this file; remove this line");
+    std::string name(at('"') || at('\'') ? string(1) : skip(kBare));
     skip(kSpace);
-    value(depth);
+    if (at('.')) refuse("a key has no dots, as there are no [tables] in this file");
+    if (name.empty() || !take("=")) refuse("expected KEY = VALUE (a comment begins with #)");
+    skip(kSpace);
+    return name;
   }
 
-  /// Takes the blanks before and after the key, too.
-  void key() {
-    do {
-      skip(kSpace);
-      if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''")) refuse("expected a key");
-      if (at('"') || at('\'')) {
-        text();
-      } else if (!skip(kBare)) {
-        refuse(
-            "expected a key; a key with other characters than A-Z, a-z, 0-9, - and _ needs quotes");
-      }
-      skip(kSpace);
-    } while (take("."));
-  }
-
-  void value(unsigned depth) {
-    if (depth > kDeepest) refuse("brackets are nested too deeply");
-    if (at('"') || at('\'')) return text();
-    if (take("[")) return array(depth + 1);
-    if (take("{")) return table(depth + 1);
-    const std::string_view word =
-        rest_.substr(0, rest_.find_first_not_of(std::string(kBare) + "+.:"));
-    if (!is_number_like(word) && !is_date(word)) refuse("expected a value");
-    drop(word.size());
-  }
-
-  void array(unsigned depth) {
+  Value value(const std::string& key) {
+    key_ = key;
+    if (!at('[')) return element();
+    Value array{Kind::array, line_, ""};
+    take("[");
     while (skip_lines(), !take("]")) {
-      value(depth);
+      if (rest_.empty()) refuse(array.line, "an array has no closing ]");
+      array.elements.push_back(element());
       skip_lines();
-      if (!take(",") && !at(']')) refuse("expected a , or ] after the value");
+      if (!take(",") && !at(']') && !rest_.empty()) refuse("expected a , or ] after each string");
     }
-  }
-
-  void table(unsigned depth) {
-    skip(kSpace);
-    if (take("}")) return;
-    do {
-      pair(depth);
-      skip(kSpace);
-    } while (take(","));
-    if (!take("}")) refuse("expected a , or } after the value");
-  }
-
-  void text() {
-    const unsigned begin = line_;
-    const char quote = rest_.front();
-    const bool several_lines = rest_.starts_with(std::string(3, quote));
-    const std::string end(several_lines ? 3 : 1, quote);
-    take(end);
-    while (!rest_.empty() && (several_lines || !at('\n'))) {
-      if (take(end)) {
-        // Up to two quotes may stand before the three closing ones.
-        for (int more = 0; several_lines && more < 2 && at(quote); ++more) drop(1);
-        return;
-      }
-      quote == '"' && at('\\') ? escape(several_lines) : drop(1);
-    }
-    line_ = begin;
-    refuse("a text has no closing quote");
-  }
-
-  /// The characters that toml++ looks at must be ASCII; toml++ checks the other rules itself.
-  void escape(bool several_lines) {
-    drop(1);
-    if (several_lines && skip(" \t\r\n")) {  // toml++ compares what follows with all blanks
-      if (rest_.empty() || is_ascii(rest_.front())) return;
-      refuse(
-          "after a \\ at the end of a line, the text goes on with a character that is not ASCII");
-    }
-    const std::size_t digits = at('u') ? 4 : at('U') ? 8 : 0;
-    const std::string_view code = rest_.substr(0, digits + 1);
-    const bool fits = code.size() == digits + 1 && is_ascii(code.front()) &&
-                      code.find_first_not_of("0123456789abcdefABCDEF", 1) == code.npos;
-    if (!fits) refuse("a \\ in a text does not begin an escape");
-    if (!at('\n')) drop(code.size());
+    return array;
   }
 
   void end_of_line() {
     skip(kSpace);
-    if (at('#')) drop(std::min(rest_.find('\n'), rest_.size()));
-    take("\r");
-    if (!rest_.empty() && !take("\n")) refuse("something follows the value or heading");
+    if (rest_.empty() || at('#') || at('\n') || at('\r')) return;
+    refuse(
+        "unexpected text after the value (a comment begins with #; a quote in \"...\" is \\\")");
+  }
+
+  [[noreturn]] void refuse(unsigned line, const std::string& why) const {
+    throw Error(ExitStatus::config, file_ + ":" + std::to_string(line) + ": " +
+                                        (key_.empty() ? "" : key_ + ": ") + why);
+  }
+  [[noreturn]] void refuse(const std::string& why) const { refuse(line_, why); }
+
+ private:
+  void check_characters() {
+    const std::string_view all = rest_;
+    while (!rest_.empty()) {
+      const std::string_view character = rest_.substr(0, os::length_of_first(rest_));
+      const bool control = os::is_control(character.front()) && !at('\t') && !at('\n') &&
+                           !rest_.starts_with("\r\n");
+      if (control || os::code_of(character) == 0) {
+        refuse("expected text in UTF-8 without control characters");
+      }
+      drop(character.size());
+    }
+    rest_ = all;
+    line_ = 1;
+  }
+
+  Value element() {
+    const unsigned line = line_;
+    if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''")) {
+      return {Kind::string, line, string(3)};
+    }
+    if (at('"') || at('\'')) return {Kind::string, line, string(1)};
+    const std::string word(rest_.substr(0, rest_.find_first_of(" \t\r\n,]#")));
+    if (word.empty()) refuse("expected a value");
+    drop(word.size());
+    return {kind_of(word), line, word};
+  }
+
+  /// With three quotes, a string may have several lines.
+  std::string string(std::size_t quotes) {
+    const unsigned begin = line_;
+    const char quote = rest_.front();
+    const std::string end(quotes, quote);
+    const bool several_lines = quotes > 1;
+    take(end);
+    if (several_lines && !take("\r\n")) take("\n");
+    std::string text;
+    while (!rest_.empty() && (several_lines || !at('\n'))) {
+      if (take(end)) {
+        // Up to two quotes may stand before the three closing ones.
+        for (int more = 0; several_lines && more < 2 && take({&quote, 1}); ++more) text += quote;
+        return text;
+      }
+      if (quote == '"' && take("\\")) {
+        text += escape(several_lines);
+      } else if (!take("\r")) {  // each line ends with \n
+        text += rest_.front();
+        drop(1);
+      }
+    }
+    refuse(begin, "a string has no closing quote");
+  }
+
+  std::string escape(bool several_lines) {
+    constexpr std::string_view names = "btnfr\"\\";
+    constexpr std::string_view meanings = "\b\t\n\f\r\"\\";
+    const std::size_t blanks = std::min(rest_.find_first_not_of(" \t\r"), rest_.size());
+    if (several_lines && rest_.substr(blanks).starts_with('\n')) {
+      skip(" \t\r\n");
+      return "";
+    }
+    const char name = rest_.empty() ? '\0' : rest_.front();
+    if (const std::size_t index = names.find(name); index != names.npos) {
+      drop(1);
+      return {meanings[index]};
+    }
+    const std::size_t length = name == 'u' ? 4 : name == 'U' ? 8 : 0;
+    const std::string digits(rest_.substr(std::min<std::size_t>(1, rest_.size()), length));
+    const bool number = digits.size() == length && matches(digits, "^[0-9A-Fa-f]+$");
+    const std::string character = number ? utf8(std::strtoul(digits.c_str(), nullptr, 16)) : "";
+    if (character.empty()) {
+      refuse("no escape begins with this \\; write \\\\, or put the string in single quotes");
+    }
+    drop(1 + length);
+    return character;
   }
 
   /// Skips blanks, ends of lines and comments.
   void skip_lines() {
-    while (skip(" \t\r\n") || at('#')) {
+    while (!skip(" \t\r\n").empty() || at('#')) {
       if (at('#')) drop(std::min(rest_.find('\n'), rest_.size()));
     }
   }
@@ -168,11 +223,11 @@ class Scan {
     return true;
   }
 
-  /// False if the text does not begin with any of them.
-  bool skip(std::string_view characters) {
-    const std::size_t end = std::min(rest_.find_first_not_of(characters), rest_.size());
-    drop(end);
-    return end > 0;
+  /// Returns what it skips.
+  std::string_view skip(std::string_view characters) {
+    const std::string_view skipped = rest_.substr(0, rest_.find_first_not_of(characters));
+    drop(skipped.size());
+    return skipped;
   }
 
   void drop(std::size_t count) {
@@ -180,138 +235,79 @@ class Scan {
     rest_.remove_prefix(count);
   }
 
-  [[noreturn]] void refuse(const char* why) const { throw NotToml{line_, why}; }
-
   std::string_view rest_;
+  const std::string& file_;
+  std::string key_;  ///< whose value is read; empty: none
   unsigned line_ = 1;
 };
 
-std::string name_of(toml::node_type type) {
-  if (type == toml::node_type::table) return "a table";
-  if (type == toml::node_type::array) return "an array";
-  if (type == toml::node_type::string) return "a string";
-  if (type == toml::node_type::boolean) return "true or false";
-  if (type == toml::node_type::floating_point) return "a decimal number";
-  return type == toml::node_type::integer ? "a number" : "a date or time";
-}
-
-/// A number as parse_duration and the like read it: without an exponent, and with no more decimal
-/// places than it needs. std::to_chars() can do that, but needs libm, which nothing else does:
-/// every start of redlock would load it.
-std::string decimal(const toml::node& value) {
-  if (const auto* whole = value.as_integer()) return std::to_string(**whole);
-  const double number = **value.as_floating_point();
-  constexpr int kMostPlaces = 340;
-  std::array<char, 700> text{};
-  for (int places = 0; places <= kMostPlaces; ++places) {
-    std::snprintf(text.data(), text.size(), "%.*f", places, number);
-    if (std::strtod(text.data(), nullptr) == number) break;
-  }
-  return text.data();
-}
-
-[[noreturn]] void refuse(const Draft& draft, unsigned line, const std::string& message) {
-  throw Error(ExitStatus::config, draft.config_file + ":" + std::to_string(line) + ": " + message);
-}
-
-[[noreturn]] void refuse_key(const Draft& draft, std::string_view key, unsigned line) {
-  std::string message = "unknown key " + quote(key);
+const Row& row_of(std::string_view key, const Scan& scan) {
+  const auto row = std::ranges::find(table(), key, file_key);
+  if (row != table().end()) return *row;
   std::vector<std::string> keys;
-  for (const Row& row : table()) keys.push_back(file_key(row));
+  for (const Row& each : table()) keys.push_back(file_key(each));
   const std::string meant = nearest(key, keys);
-  if (!meant.empty()) message += ", did you mean " + meant + "?";
-  refuse(draft, line, message + " (see redlock.toml(5))");
+  scan.refuse("unknown key " + quote(key) + (meant.empty() ? "" : ", did you mean " + meant + "?") +
+              " (see redlock.toml(5))");
 }
 
-[[noreturn]] void refuse_type(const Draft& draft, const Row& row, const toml::node& value,
-                              unsigned line, const std::string& expected) {
-  refuse(draft, line, file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
+void expect(std::initializer_list<Kind> kinds, const char* what, const Value& value,
+            const Scan& scan) {
+  if (std::ranges::count(kinds, value.kind) > 0) return;
+  scan.refuse(value.line, std::string("expected ") + what);
 }
 
-void store_list(Draft& draft, const Row& row, const toml::node& value, unsigned line) {
-  const toml::array* array = value.as_array();
-  const std::string expected = "an array of strings, such as [\"redis://db1\"]";
-  if (array == nullptr) refuse_type(draft, row, value, line, expected);
-  if (array->empty()) refuse(draft, line, file_key(row) + ": expected at least one");
-  for (const toml::node& element : *array) {
-    const unsigned at = element.source().begin.line;
-    const auto* text = element.as_string();
-    if (text == nullptr) refuse_type(draft, row, element, at, expected);
+void store_list(const Value& value, const Row& row, Draft& draft, const Scan& scan) {
+  constexpr const char* expected = "an array of strings, such as [\"redis://db1\"]";
+  expect({Kind::array}, expected, value, scan);
+  if (value.elements.empty()) scan.refuse(value.line, "expected at least one");
+  for (const Value& element : value.elements) {
+    expect({Kind::string}, expected, element, scan);
     // Blanks separate the servers of a list in the environment, but not in the file.
-    if (text->get().find_first_of(kBlanks) != std::string::npos) {
-      refuse(draft, at, file_key(row) + ": expected one URI in each string");
+    if (element.text.find_first_of(kBlanks) != std::string::npos) {
+      scan.refuse(element.line, "expected one URI in each string");
     }
-    store(row, draft, text->get(), {Origin::file, at});
+    store(row, draft, element.text, {Origin::file, element.line});
   }
-  draft.given[row.name].line = line;
+  draft.given[row.name].line = value.line;
 }
 
-void store_value(Draft& draft, const Row& row, const toml::node& value, unsigned line) {
-  const Source source{Origin::file, line};
+void store_value(const Value& value, const Row& row, Draft& draft, const Scan& scan) {
   switch (row.type) {
     case Type::uri_list:
-      return store_list(draft, row, value, line);
+      return store_list(value, row, draft, scan);
     case Type::toggle:
-      if (!value.is_boolean()) refuse_type(draft, row, value, line, "true or false");
-      return store(row, draft, **value.as_boolean() ? "true" : "false", source);
+      expect({Kind::boolean}, "true or false, without quotes", value, scan);
+      break;
     case Type::duration:
-      if (value.is_number()) return store(row, draft, decimal(value), source);
-      if (!value.is_string()) {
-        refuse_type(draft, row, value, line, "a time such as \"30s\", or a number of seconds");
-      }
+      expect({Kind::string, Kind::whole, Kind::decimal},
+             "a time such as \"30s\", or a number of seconds", value, scan);
       break;
     case Type::integer:
-      if (!value.is_integer()) refuse_type(draft, row, value, line, "a whole number");
-      return store(row, draft, decimal(value), source);
+      expect({Kind::whole}, "a whole number, without quotes", value, scan);
+      break;
     default:
-      if (!value.is_string()) refuse_type(draft, row, value, line, "a string");
+      expect({Kind::string}, "a string in quotes", value, scan);
   }
-  store(row, draft, **value.as_string(), source);
-}
-
-/// The message of toml++, without the text it complains about: that may be a password.
-std::string without_input(std::string_view description) {
-  constexpr std::string_view opening = "Error while ";
-  if (description.starts_with(opening)) description.remove_prefix(opening.size());
-  std::string text(description.substr(0, description.find(", saw")));
-  const std::size_t first = text.find('\'');
-  const std::size_t last = text.rfind('\'');
-  if (first != last) text.replace(first + 1, last - first - 1, "...");
-  return text;
-}
-
-toml::table parse_toml(const std::string& text) {
-  check_toml(text);
-  toml::parse_result parsed = toml::parse(text);
-  if (parsed) return std::move(parsed).table();
-  const toml::parse_error& error = parsed.error();
-  throw NotToml{error.source().begin.line, without_input(error.description())};
+  const bool number = value.kind == Kind::whole || value.kind == Kind::decimal;
+  store(row, draft, number ? decimal(value.text) : value.text, {Origin::file, value.line});
 }
 
 }  // namespace
 
-void check_toml(std::string_view text) {
-  Scan(text).run();
-}
-
-Content read_toml(const std::string& text, Draft& draft) {
-  toml::table settings;
-  try {
-    settings = parse_toml(text);
-  } catch (const NotToml& trouble) {
-    refuse(draft, trouble.line, "not valid TOML (texts need quotes): " + trouble.why);
-  }
+Content read_toml(std::string_view text, Draft& draft) {
   bool secret = false;
-  for (const auto& [key, value] : settings) {
-    const std::string_view name = key.str();
-    const auto row = std::ranges::find_if(
-        table(), [name](const Row& other) { return file_key(other) == name; });
-    // The line of a [table] is the line of its heading.
-    const unsigned line = key.source().begin.line;
-    if (row == table().end()) refuse_key(draft, name, line);
-    const auto* password = row->type == Type::secret ? value.as_string() : nullptr;
-    secret = secret || (password != nullptr && !password->get().empty());
-    if (draft.origin(row->name) == Origin::built_in) store_value(draft, *row, value, line);
+  std::map<std::string, unsigned> lines;
+  for (Scan scan(text, draft.config_file); scan.next(); scan.end_of_line()) {
+    const std::string key = scan.key();
+    const Row& row = row_of(key, scan);
+    const Value value = scan.value(key);
+    const auto [first, fresh] = lines.emplace(key, value.line);
+    if (!fresh) {
+      scan.refuse("line " + std::to_string(first->second) + " sets it, too; remove one of the two");
+    }
+    secret = secret || (row.type == Type::secret && !value.text.empty());
+    if (draft.origin(row.name) == Origin::built_in) store_value(value, row, draft, scan);
   }
   const bool in_uri =
       draft.origin(key::server) == Origin::file &&

@@ -247,6 +247,18 @@ int to_signal(std::string_view value) {
 std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before) {
   const std::vector<std::string_view> uris = parts_of(value, kBlanks);
   if (uris.empty()) refuse("a URI such as redis://host:6379", value);
+  if (value.front() == '"' || value.front() == '\'') {
+    throw Error(ExitStatus::usage,
+                "the value begins with a quotation mark; remove it, and the one at the end "
+                "(docker's --env-file keeps them)");
+  }
+  // Without a scheme in the whole value, a word is no part of a password with blanks.
+  const std::string meant =
+      value.find("://") == value.npos ? redis::with_scheme(uris.front()) : "";
+  if (!meant.empty()) {
+    throw Error(ExitStatus::usage,
+                '"' + std::string(uris.front()) + "\" is not a server's URI; write " + meant);
+  }
   const auto parse = [&](std::size_t index) {
     try {
       return redis::parse_uri(uris[index]);
@@ -290,6 +302,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::size_t limit = 3;  // the next one must be nearer than that
   for (const std::string& candidate : candidates) {
     const bool abbreviated = word.size() > 1 && candidate.starts_with(word);
+    if (word.size() > candidate.size() + limit) continue;  // distance() would take seconds
     const std::size_t measured = abbreviated ? 0 : distance(word, candidate);
     if (measured >= limit || measured * 2 >= std::max(word.size(), candidate.size())) continue;
     best = candidate;

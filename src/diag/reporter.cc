@@ -158,6 +158,12 @@ void Reporter::say(const lock::Report& report) {
       report);
 }
 
+void Reporter::say_ending(std::size_t processes, lock::Duration kill_in) {
+  const bool one = processes == 1;
+  line(Verbosity::normal, "{}: {} process{} of the job {} still ending, KILL in {}", lock_, processes,
+       one ? "" : "es", one ? "is" : "are", for_people(kill_in));
+}
+
 void Reporter::tell(const Superseded& superseded) {
   const auto& [by, build, waited] = superseded;
   if (by.build > 0) {
@@ -250,9 +256,9 @@ void Reporter::tell(const Stopping& stopping) {
       return line(Verbosity::quiet, "{} was lost, stopping the job: {}", lock_,
                   list(stopping.complaints));
     case lock::StopReason::lease_ending:
-      return line(Verbosity::quiet,
-                  "{} could not be renewed in time, stopping the job before the lock expires: {}",
-                  lock_, list(stopping.complaints));
+      return line(Verbosity::quiet, "{} could not be renewed in time, stopping the job {}: {}", lock_,
+                  stopping.expired ? "although the lock has expired" : "before the lock expires",
+                  list(stopping.complaints));
     case lock::StopReason::max_runtime:
       return line(Verbosity::normal, "{}: --max-runtime has passed, stopping the job", lock_);
     case lock::StopReason::supervisor_gone:

@@ -40,6 +40,9 @@ class Reporter {
   /// The token could not renew or release the lock: the lock has passed on. `now`: to whom.
   void say_not_held(const std::string& now);
 
+  /// The command has ended, and this many processes of it have not.
+  void say_ending(std::size_t processes, lock::Duration kill_in);
+
   /// A release by token did not reach enough servers.
   void say_not_released(const std::vector<lock::Complaint>& complaints);
 

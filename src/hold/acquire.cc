@@ -365,6 +365,11 @@ Exit take(const cli::ForLock& request, const driver::LockId& lock, const lock::P
 
 std::optional<Ward> find_ward(const cli::Acquire& request) {
   if (!request.keep_for) return std::nullopt;
+  if (*request.keep_for == ::getpid()) {
+    throw Error(ExitStatus::usage,
+                "--keep-for: this is the PID of redlock itself, as $BASHPID is inside $(...); use $$, "
+                "or me=$BASHPID before $(...)");
+  }
   std::optional<os::Process> process = os::Process::find(*request.keep_for);
   if (!process) {
     throw Error(ExitStatus::usage,

@@ -24,6 +24,7 @@ struct JobFailedToStart {
 /// The job's main process is dead. `status`: its exit status, 128 + n for signal n.
 struct JobExited {
   int status;
+  JobEnd end = JobEnd::by_itself;
 };
 /// The whole job is dead, with every descendant. Expected only while Session::watching_tree().
 struct JobTreeGone {};

@@ -30,6 +30,11 @@ struct Kill {
 /// Find out how long it takes to kill the job; the answer is KillCost.
 struct Measure {};
 
+/// The main process ended a while ago: report what it has left and must end before the lock is free.
+struct TellEnding {
+  Duration kill_in;
+};
+
 /// Subscribe on every server to the notices for the holder of this attempt's lock (Notice), where
 /// we are not subscribed yet.
 struct Subscribe {
@@ -55,6 +60,13 @@ enum class StopReason {
   lease_ending,     ///< it could not be renewed in time
   max_runtime,      ///< the job ran longer than allowed
   supervisor_gone,  ///< no process waits for the job any more (lock/watch.h)
+};
+
+/// How the job's main process ended. Only one that ended by itself leaves descendants on purpose.
+enum class JobEnd {
+  by_itself,  ///< it exited, and nobody had told it to
+  as_told,    ///< it and its descendants had got a signal that ends a process
+  killed,     ///< by a signal that its descendants have not got
 };
 
 /// A server and its last answer, where that was no vote for us.
@@ -143,6 +155,7 @@ struct RenewalRecovered {};
 struct Stopping {
   StopReason reason;
   std::vector<Complaint> complaints;
+  bool expired = false;  ///< the lease is over, since this host stood still
 };
 struct NotOursAtRelease {
   std::vector<Complaint> complaints;
@@ -180,7 +193,7 @@ using Report =
                  report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
 using Effect =
-    std::variant<Ask, Spawn, Kill, Measure, Subscribe, JoinQueue, Replace, Report, Log>;
+    std::variant<Ask, Spawn, Kill, Measure, TellEnding, Subscribe, JoinQueue, Replace, Report, Log>;
 using Effects = std::vector<Effect>;
 
 }  // namespace redlock::lock

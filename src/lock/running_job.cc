@@ -8,6 +8,13 @@
 
 namespace redlock::lock {
 
+namespace {
+
+/// What a main process leaves mostly ends soon. Only after this long is it worth a message.
+constexpr Duration kSilentEnd = std::chrono::seconds(1);
+
+}  // namespace
+
 Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
     : timing_(timing),
       attempt_(won.id()),
@@ -188,7 +195,7 @@ void RunningJob::check(Instant now, Effects& effects) {
     if (stop_reason_ != StopReason::lost) stop(StopReason::lost, now, effects);
   } else if (!stopping() && now >= term_at()) {
     stop(StopReason::lease_ending, now, effects);
-  } else if (!stopping() && plan_.max_runtime && now - began_ >= *plan_.max_runtime) {
+  } else if (!stopping() && now >= runtime_end()) {
     stop(StopReason::max_runtime, now, effects);
   }
 }
@@ -213,14 +220,29 @@ void RunningJob::tell_outage(Instant now, Effects& effects) {
 void RunningJob::tick(Instant now, Effects& effects) {
   order_measure(now, effects);
   check(now, effects);
-  if (stopping()) kill_if_due(now, effects);
+  if (stop_began_) kill_if_due(now, effects);
+  if (ending() && now >= *say_ending_at_) {
+    effects.emplace_back(TellEnding{std::max(kill_due() - now, Duration::zero())});
+    say_ending_at_ = kNever;
+  }
 }
 
 void RunningJob::stop(StopReason reason, Instant now, Effects& effects) {
   stop_reason_ = reason;
   effects.emplace_back(report::Stopping{
-      reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease_.complaints()});
+      reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease_.complaints(),
+      now >= lease_.end()});
   if (!stop_began_) begin_to_stop(now, effects);
+}
+
+/// A next stage that was killed ends its job by itself, and then needs time to release its lock.
+void RunningJob::main_process_ended(JobEnd end, Instant now, Effects& effects) {
+  const bool unwinds = std::exchange(plan_.stages.later, false);
+  if (!stopping() && (end == JobEnd::by_itself || plan_.wait_all)) return;
+  say_ending_at_ = now + kSilentEnd;
+  if (stop_began_) return;
+  stop_began_ = unwinds ? now + kLongestUnwinding : now;
+  if (end == JobEnd::killed && !unwinds) effects.emplace_back(Kill{plan_.stop_signal});
 }
 
 /// If KILL is due already, no softer signal goes before it: after a suspend, CONT would let a
@@ -256,7 +278,7 @@ Instant RunningJob::kill_due() const {
 }
 
 void RunningJob::end_unsupervised(bool ordered, Instant now, Effects& effects) {
-  if (stopping()) {
+  if (stop_began_) {
     if (!plan_.stages.earlier) return;
     grace_over_ = true;
     return tick(now, effects);
@@ -279,15 +301,21 @@ void RunningJob::take_kill_cost(Duration length, Instant now, Effects& effects) 
 }
 
 Instant RunningJob::deadline() const {
-  if (stopping()) return kill_due();
-  const Instant runtime_end = plan_.max_runtime ? moment_after(began_, *plan_.max_runtime) : kNever;
-  return std::min({term_at(), runtime_end, measured_ ? kNever : measure_at()});
+  const Instant kill = std::min(stop_began_ ? kill_due() : kNever, say_ending_at_.value_or(kNever));
+  if (stopping()) return kill;
+  return std::min({kill, term_at(), runtime_end(), measured_ ? kNever : measure_at()});
+}
+
+/// What a main process has left has its own limit.
+Instant RunningJob::runtime_end() const {
+  return plan_.max_runtime && !ending() ? moment_after(began_, *plan_.max_runtime) : kNever;
 }
 
 WorkerState RunningJob::worker_state() const {
   using Phase = WorkerState::Phase;
-  if (!stopping()) return {Phase::running, term_at(), lease_.end(), head_start_};
-  return {Phase::stopping, kill_due(), lease_.end(), head_start_};
+  if (!stop_began_) return {Phase::running, term_at(), lease_.end(), head_start_};
+  const Phase phase = stopping() ? Phase::stopping : Phase::ending;
+  return {phase, kill_due(), lease_.end(), head_start_, stop_reason_};
 }
 
 }  // namespace redlock::lock

@@ -115,14 +115,17 @@ class RunningJob {
   /// The supervisor is dead: nobody waits for the job any more. `ordered`: as in SupervisorGone;
   /// the stage before has said why.
   void end_unsupervised(bool ordered, Instant now, Effects& effects);
-  /// What is left of the job is no stage that could be killed first.
-  void main_process_ended() { plan_.stages.later = false; }
+  /// The main process has ended. Unless it ended by itself, or --wait-all waits for what it has
+  /// left, that gets KILL one grace later.
+  void main_process_ended(JobEnd end, Instant now, Effects& effects);
 
   void take_kill_cost(Duration length, Instant now, Effects& effects);
   /// The result of the last KILL: whether it reached a process that no KILL had reached before.
   void killed(bool found_new) { pause_ = pause_after_kill(pause_, found_new); }
 
   [[nodiscard]] bool stopping() const { return stop_reason_.has_value(); }
+  /// The main process has ended, and what it has left must end before the lock is free.
+  [[nodiscard]] bool ending() const { return say_ending_at_.has_value(); }
   /// None while the job may run, and if it ended by itself.
   [[nodiscard]] std::optional<StopReason> stop_reason() const { return stop_reason_; }
 
@@ -138,6 +141,7 @@ class RunningJob {
   [[nodiscard]] Instant measure_at() const {
     return plan_.timing.term_at(lease_.valid_until(), plan_.timing.longest_head_start());
   }
+  [[nodiscard]] Instant runtime_end() const;
   [[nodiscard]] Instant kill_due() const;
   void tell_outage(Instant now, Effects& effects);
   void order_measure(Instant now, Effects& effects);
@@ -153,7 +157,8 @@ class RunningJob {
   bool measured_ = false;  ///< a measurement was ordered since the last renewal
   Duration head_start_{};  ///< how much earlier the job must end because it has many processes
   std::optional<StopReason> stop_reason_;
-  std::optional<Instant> stop_began_;
+  std::optional<Instant> stop_began_;  ///< the grace before KILL counts from here
+  std::optional<Instant> say_ending_at_;  ///< when to report that something of the job is left
   bool grace_over_ = false;  ///< the first KILL is due
   bool unwinding_ = false;   ///< the last KILL was for the next stage's supervisor
   Instant last_kill_ = kNever;

@@ -57,7 +57,7 @@ Effects Session::step(const Event& event, Instant now) {
                    acquisition_.settle(effects_, false);
                    release_lease();
                  },
-                 [this](const JobExited& exit) { on_job_exited(exit.status); },
+                 [this](const JobExited& exit) { on_job_exited(exit); },
                  [this](const JobTreeGone&) {
                    if (job_gone_ && watching_tree()) release_lease();
                  },
@@ -235,10 +235,10 @@ WorkerState Session::worker_state() const {
   return {WorkerState::Phase::releasing, release_limit_, lease().end()};
 }
 
-void Session::on_job_exited(int status) {
+void Session::on_job_exited(const JobExited& exit) {
   job_gone_ = true;
-  job_->main_process_ended();
-  outcome_ = {Outcome::Kind::job_ended, status};
+  job_->main_process_ended(exit.end, now_, effects_);
+  outcome_ = {Outcome::Kind::job_ended, exit.status};
   if (!watching_tree()) release_lease();
 }
 

@@ -64,7 +64,8 @@ class Session final : public Machine {
 
   /// The process that watches the job must report JobTreeGone when no process of it is left.
   [[nodiscard]] bool watching_tree() const {
-    return phase_ == Phase::running && (job_->stopping() || (plan_.wait_all && job_gone_));
+    return phase_ == Phase::running &&
+           (job_->stopping() || (job_gone_ && (plan_.wait_all || job_->ending())));
   }
 
   /// What the supervisor has to know. Only once a job is to be started.
@@ -76,7 +77,7 @@ class Session final : public Machine {
   void on_tick();
   void on_reply(const Reply& reply);
   void on_signal(const Signal& signal);
-  void on_job_exited(int status);
+  void on_job_exited(const JobExited& exit);
   void on_job_started();
   void on_notice();
 

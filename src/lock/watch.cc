@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "lock/watch.h"
 
+#include <utility>
+
 namespace redlock::lock {
 
 namespace {
@@ -11,12 +13,13 @@ constexpr Duration kPatience = std::chrono::seconds(1);
 }  // namespace
 
 Instant Watch::deadline(const WorkerState& state) const {
-  if (alone_ && stopped_) return kill_at_;
+  if (alone_ && told_) return kill_at_;
   if (alone_) return measured_ ? stop_at_ : std::min(measure_at_, stop_at_);
   const Duration half_margin = timing_.margin() / 2;
   switch (state.phase) {
     case WorkerState::Phase::releasing:
       return state.act_by + kPatience;
+    case WorkerState::Phase::ending:
     case WorkerState::Phase::stopping:  // KILL is due one grace after TERM, or when the lease ends
       return std::max(state.act_by + half_margin,
                       std::min(state.act_by + kPatience, state.valid_until - half_margin));
@@ -46,8 +49,9 @@ std::vector<Watch::Act> Watch::step(const WorkerState& state, bool worker_gone, 
     take_over(state, worker_gone, now);
   }
   if (!job_left) return acts;
-  if (!stopped_ && now >= stop_at_) {
-    stopped_ = true;
+  if (!told_ && now >= stop_at_) {
+    told_ = true;
+    stopped_ = !rest_ends_;
     kill_at_ = std::min(kill_at_, now + timing_.grace);
     // As in RunningJob::begin_to_stop(): a job that must be dead already gets no CONT first.
     if (now < kill_at_) acts.push_back(Act::stop_job);
@@ -57,7 +61,7 @@ std::vector<Watch::Act> Watch::step(const WorkerState& state, bool worker_gone, 
     measured_ = true;
     acts.push_back(Act::measure);
   }
-  if (stopped_ && now >= kill_at_) {
+  if (told_ && now >= kill_at_) {
     acts.push_back(Act::kill_job);
     killed_at_ = now;
     kill_at_ = now + pause_;
@@ -79,11 +83,20 @@ void Watch::take_over(const WorkerState& state, bool worker_gone, Instant now) {
   kill_at_ = timing_.kill_at(lease_end_, measured_here ? head_start_ : state.head_start);
   measured_ = measured_here || state.head_start > Duration::zero();
   stop_at_ = worker_gone ? kill_at_ - timing_.grace : now;
-  if (state.phase == WorkerState::Phase::stopping) {
-    stopped_ = true;
+  if (state.phase == WorkerState::Phase::stopping || state.phase == WorkerState::Phase::ending) {
+    told_ = true;
+    stopped_ = state.phase == WorkerState::Phase::stopping;
     kill_at_ = std::min(kill_at_, state.act_by);
   }
-  measure_at_ = stopped_ ? now : stop_at_ - timing_.longest_head_start();
+  measure_at_ = told_ ? now : stop_at_ - timing_.longest_head_start();
+}
+
+void Watch::end_rest(JobEnd end, Instant now) {
+  if (std::exchange(rest_ends_, true) || told_) return;
+  stop_at_ = std::min(stop_at_, now);
+  if (end == JobEnd::killed) return;
+  told_ = true;
+  kill_at_ = std::min(kill_at_, now + timing_.grace);
 }
 
 void Watch::set_head_start(Duration length) {

@@ -4,21 +4,29 @@
 // the supervisor watches for the moment when the worker ought to have acted.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "lock/effect.h"
 #include "lock/timing.h"
 
 namespace redlock::lock {
 
 /// What the worker says about itself.
 struct WorkerState {
-  enum class Phase { running, stopping, releasing };
+  enum class Phase {
+    running,
+    ending,  ///< the main process has ended; what it has left must end before the lock is free
+    stopping,
+    releasing
+  };
   Phase phase;
   /// By then the worker will have taken its next step: renewed, sent a signal, left.
   Instant act_by;
   Instant valid_until;
   /// How much earlier the job must end because it has many processes.
   Duration head_start{};
+  std::optional<StopReason> stopped{};  ///< why the worker stops the job, if it does
 };
 
 class Watch {
@@ -42,9 +50,9 @@ class Watch {
     kill_at_ = killed_at_ + pause_;
   }
 
-  /// The job's main process was killed, too: what is left of the job gets no more time. Only for an
-  /// alone() supervisor.
-  void hurry(Instant now) { stop_at_ = std::min(stop_at_, now); }
+  /// The job's main process has ended so, and what it has left must end. Only for an alone()
+  /// supervisor.
+  void end_rest(JobEnd end, Instant now);
 
   /// Killing the job takes this long.
   void set_head_start(Duration length);
@@ -59,7 +67,8 @@ class Watch {
 
   /// The supervisor alone has the job: nobody renews or releases the lock any more.
   [[nodiscard]] bool alone() const { return alone_; }
-  /// The job was told to end, by the supervisor or before that by the worker.
+  /// The job was stopped before its main process ended, by the supervisor or before that by the
+  /// worker.
   [[nodiscard]] bool stopped_job() const { return stopped_; }
 
  private:
@@ -71,6 +80,8 @@ class Watch {
   Instant measured_until_{};  ///< the end of the lease when it was measured with a live worker
   Duration head_start_{};     ///< what that measurement gave
   bool alone_ = false;
+  bool rest_ends_ = false;  ///< the main process has ended
+  bool told_ = false;       ///< the job has had its signal, and KILL is next
   bool stopped_ = false;
   Instant stop_at_{};
   bool measured_ = false;

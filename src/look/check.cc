@@ -76,8 +76,11 @@ Totals count(const std::vector<Finding>& findings) {
   return totals;
 }
 
-ExitStatus status_of(Level worst, const SelfTestResult& self_test) {
-  if (self_test.outcome.kind == lock::Outcome::Kind::unavailable) return ExitStatus::unavailable;
+ExitStatus status_of(Level worst, const SelfTestResult& self_test, const Tried& tried) {
+  const bool forgotten = tried.ours && known_name_waits(self_test).count() > 0;
+  if (forgotten || self_test.outcome.kind == lock::Outcome::Kind::unavailable) {
+    return ExitStatus::unavailable;
+  }
   if (worst == Level::misconfigured) return ExitStatus::config;
   return worst == Level::ok ? ExitStatus::ok : ExitStatus::conflict;
 }
@@ -171,7 +174,12 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
   std::string sum = fmt::format(
       "{} of {} usable, {}, {}", usable, diag::counted(inspectors.size(), "server"),
       diag::counted(totals.failures, "failure"), diag::counted(totals.warnings, "warning"));
-  if (status == ExitStatus::unavailable) sum += "; redlock cannot take a lock";
+  if (status == ExitStatus::unavailable) {
+    const bool taken = std::ranges::any_of(findings, [](const Finding& finding) {
+      return finding.check == "trial" && finding.level == Level::ok;
+    });
+    sum += taken ? "; redlock can take new locks only" : "; redlock cannot take a lock";
+  }
   for (const std::string& line : diag::wrap(sum, screen.width)) {
     out += diag::paint(line, shown_as(totals.worst).tint, screen) + "\n";
   }
@@ -242,13 +250,14 @@ Exit carry_out(const cli::Check& request) {
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const redis::Inspection& inspection = inspectors[server].inspection();
     self_test.servers[server].explained = !can_vote(inspection);
+    self_test.servers[server].kept_data = keeps_data(inspection);
     std::ranges::move(diagnose(settings.servers[server], inspection, settings, tried,
                                twin_of(inspectors, server, settings.servers)),
                       all);
   }
   std::ranges::move(diagnose_set(settings), all);
   std::ranges::move(diagnose_self_test(self_test, settings, tried), all);
-  const ExitStatus status = status_of(count(findings).worst, self_test);
+  const ExitStatus status = status_of(count(findings).worst, self_test, tried);
   if (request.json) {
     return driver::print(as_json(findings, inspectors, settings, status), status);
   }

@@ -236,7 +236,11 @@ Verdict judge_permissions(const Inspection& inspection, const Settings& settings
   }
   if (inspection.denied.empty()) {
     const std::string missed = comforts_missed(inspection, settings);
-    if (missed.empty()) return {Level::ok, "the user may do all that is needed"};
+    std::string without;
+    for (const std::string& option : inspection.denied_options) {
+      without += fmt::format("; --{} needs ~redlock:{{{}}}:{}", option, shown(tried.name), option);
+    }
+    if (missed.empty()) return {Level::ok, "the user may do all that is needed" + without};
     return {Level::warning, missed.substr(2)};
   }
   std::string all;
@@ -322,6 +326,12 @@ std::optional<seconds> uptime(const Inspection& inspection) {
   return seconds(std::min<std::uint64_t>(number(text), 1U << 31U));
 }
 
+bool keeps_data(const Inspection& inspection) {
+  const auto is_database = [](const auto& field) { return field.second.starts_with("keys="); };
+  return inspection.field("aof_enabled") == "1" &&
+         std::ranges::any_of(inspection.info, is_database);
+}
+
 bool can_vote(const Inspection& inspection) {
   return !inspection.trouble && !inspection.scripts_refused && !is_sentinel(inspection) &&
          !is_replica(inspection);
@@ -372,6 +382,11 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
     add("uptime", judge_uptime(inspection, settings));
     add("persistence", judge_persistence(inspection, settings));
     add("memory", judge_memory(inspection));
+  }
+  if (inspection.no_messages) {
+    add("messages", {Level::warning,
+                     "SUBSCRIBE is not answered (" + inspection.no_messages->why +
+                         "), so that waiters are not woken, but ask again after up to 5 s"});
   }
   if (inspection.ahead) add("clock", judge_clock(inspection));
   // On a replica every script fails, whatever the permissions.

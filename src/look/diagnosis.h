@@ -52,6 +52,7 @@ struct SelfTestResult {
     std::optional<lock::Answer> renewed;
     std::optional<lock::Answer> released;
     bool explained = false;  ///< another finding says why the server gives no vote
+    bool kept_data = false;  ///< over its last restart
   };
 
   lock::Outcome outcome;
@@ -66,11 +67,16 @@ struct SelfTestResult {
 /// same server set. The user should not wait for the first renewal, due after a third of the ttl:
 /// the clock of the self-test jumps to it, so the servers see an early renewal.
 SelfTestResult test_lock(const config::Settings& settings, const driver::LockId& lock);
+/// For how long a lock that was used before cannot be taken, although a new one can: the servers
+/// that were restarted may have forgotten it. Zero: it can.
+std::chrono::seconds known_name_waits(const SelfTestResult& self_test);
 std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test,
                                         const config::Settings& settings, const Tried& tried);
 
 /// The time since the server's start; none if the server does not report it.
 std::optional<std::chrono::seconds> uptime(const redis::Inspection& inspection);
+/// Whether it has keys, and keeps them over a restart.
+bool keeps_data(const redis::Inspection& inspection);
 /// By the server's own information.
 bool can_vote(const redis::Inspection& inspection);
 

@@ -204,9 +204,9 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
       return {tried.ours                           ? Level::outage
               : is_of_other_kind(self_test.holder) ? Level::warning
                                                    : Level::ok,
-              lock + " is held by " +
+              lock + " is " +
                   (self_test.holder ? diag::describe(*self_test.holder)
-                                    : "several contenders in turn") +
+                                    : "held by several contenders in turn") +
                   (tried.ours ? "; no other program should use this name"
                               : "; the test was skipped")};
     case lock::Outcome::Kind::lost:
@@ -231,6 +231,19 @@ SelfTestResult test_lock(const Settings& settings, const driver::LockId& lock) {
   return SelfTest(settings, lock).run();
 }
 
+std::chrono::seconds known_name_waits(const SelfTestResult& self_test) {
+  std::vector<std::chrono::seconds> waits;
+  bool used_before = false;
+  for (const SelfTestResult::Steps& server : self_test.servers) {
+    if (!is<lock::Granted>(server.acquired)) continue;
+    waits.push_back(std::get<lock::Granted>(*server.acquired).distrusted_for);
+    used_before = used_before || waits.back() == waits.back().zero() || server.kept_data;
+  }
+  std::ranges::sort(waits);
+  const std::size_t needed = lock::blocking_minority(self_test.servers.size());
+  return used_before && waits.size() >= needed ? waits[needed - 1] : std::chrono::seconds(0);
+}
+
 std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const Settings& settings,
                                         const Tried& tried) {
   std::vector<Finding> findings;
@@ -240,6 +253,15 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const S
     auto verdict = judge_steps(self_test.servers[server], stays);
     if (!verdict || self_test.servers[server].explained) continue;
     findings.push_back({std::move(*verdict), settings.servers[server].display(), "trial"});
+  }
+  if (const auto wait = known_name_waits(self_test); tried.ours && wait > wait.zero()) {
+    findings.push_back({{Level::outage,
+                         fmt::format("a lock that was used before cannot be taken for another {}: "
+                                     "too many servers were restarted, and may have forgotten it; "
+                                     "wait, or see --restart-grace",
+                                     diag::for_people(wait))},
+                        {},
+                        "trial"});
   }
   findings.push_back({judge_outcome(self_test, settings, tried), {}, "trial"});
   return findings;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -21,6 +22,8 @@
 #include <cstring>
 
 #include "error.h"
+#include "os/clock.h"
+#include "os/printable.h"
 
 namespace redlock::os {
 
@@ -41,12 +44,52 @@ std::size_t size_of_arguments() {
   return size;
 }
 
-// musl's execvp(3) looks here if there is no PATH.
-constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
+// Between two WATCHDOG=1, in microseconds, whatever the manager asks for.
+constexpr std::uint64_t kShortestPause = 1000;
+constexpr std::uint64_t kLongestPause = 86'400'000'000;
+
+/// The files that execvp(3) tries for a command, in this order.
+std::vector<std::string> candidates(const std::string& command) {
+  if (command.empty() || command.find('/') != std::string::npos) return {command};
+  const char* const path = std::getenv("PATH");
+  std::string_view rest(path != nullptr ? path : "/usr/local/bin:/bin:/usr/bin");
+  for (std::vector<std::string> files;;) {
+    const std::size_t end = rest.find(':');
+    const std::string_view folder = rest.substr(0, end);
+    files.push_back(folder.empty() ? command : std::string(folder) + '/' + command);
+    if (end == std::string_view::npos) return files;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+/// The first line of a file, as far as the kernel looks for an interpreter's name. Empty if we may
+/// not read the file.
+std::string first_line(const std::string& file) {
+  std::array<char, 256> text{};
+  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const ssize_t length = opened ? ::read(opened.get(), text.data(), text.size()) : 0;
+  const std::string_view all(text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  return std::string(all.substr(0, all.find('\n')));
+}
+
+bool is_binary(const std::string& file) {
+  return first_line(file).find('\0') != std::string::npos;
+}
+
+/// execvp(3) without its shell for a file that the kernel does not know. Returns the reason.
+int exec_first(char* const* files, char* const* argv, char* const* environment) {
+  bool forbidden = false;
+  for (; *files != nullptr; ++files) {
+    ::execve(*files, argv, environment);
+    forbidden = forbidden || errno == EACCES;
+    if (errno != EACCES && errno != ENOENT && errno != ENOTDIR) return errno;
+  }
+  return forbidden ? EACCES : ENOENT;
+}
 
 /// With vfork(2) the kernel copies no page tables, and a failed exec can leave its errno in the
 /// shared memory. The child borrows the parent's stack, so this is a function of its own.
-[[gnu::noinline]] pid_t vfork_exec(char* const* argv, char* const* environment,
+[[gnu::noinline]] pid_t vfork_exec(char* const* files, char* const* argv, char* const* environment,
                                    const SignalSource& signals, Placement placement,
                                    volatile int& error) {
   const pid_t parent = ::getpid();
@@ -56,12 +99,11 @@ constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
     ::prctl(PR_SET_PDEATHSIG, placement.death_signal);
     if (::getppid() != parent) ::_exit(127);  // it died before prctl
   }
-  ::setpgid(0, placement.group);
+  if (placement.own_group) ::setpgid(0, 0);
   if (placement.terminal >= 0) ::tcsetpgrp(placement.terminal, ::getpgrp());
   if (signals.child_was_ignored()) std::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &signals.entry_mask(), nullptr);
-  ::execvpe(argv[0], argv, environment);
-  error = errno;
+  error = exec_first(files, argv, environment);
   ::_exit(127);
 }
 
@@ -76,10 +118,12 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 Spawned start_child(const std::vector<std::string>& argv,
                     const std::vector<std::string>& environment, const SignalSource& signals,
                     Placement placement) {
+  const std::vector<std::string> files = candidates(argv.front());
+  const std::vector<char*> paths = pointers(files);
   const std::vector<char*> arguments = pointers(argv);
   const std::vector<char*> variables = pointers(environment);
   volatile int error = 0;
-  const pid_t pid = vfork_exec(arguments.data(), variables.data(), signals, placement, error);
+  const pid_t pid = vfork_exec(paths.data(), arguments.data(), variables.data(), signals, placement, error);
   if (pid < 0) return {.error = errno, .no_process = true};
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);
@@ -88,12 +132,21 @@ Spawned start_child(const std::vector<std::string>& argv,
   return {.pid = pid};
 }
 
-/// The command that runs argv[0], a script without "#!", with /bin/sh. For use after ENOEXEC:
-/// musl's execvp(3), unlike glibc's, does not start the shell.
+/// The command that runs argv[0], a script without "#!", with /bin/sh.
 std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
   std::vector<std::string> script{"/bin/sh", file_of(argv.front())};
   script.insert(script.end(), argv.begin() + 1, argv.end());
   return script;
+}
+
+/// The whole number in a variable; 0: it has another value. `absent`: without such a variable.
+std::uint64_t number_in(const char* variable, std::uint64_t absent) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return absent;
+  std::uint64_t number = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, number);
+  return error == std::errc() && stop == end ? number : 0;
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -169,25 +222,41 @@ std::optional<Process> Process::find(pid_t pid) {
 }
 
 std::string file_of(const std::string& command) {
-  if (command.find('/') != std::string::npos) return command;
-  const char* const path = std::getenv("PATH");
-  for (std::string_view rest(path != nullptr ? path : kPathOfMusl);;) {
-    const std::size_t end = rest.find(':');
-    const std::string_view folder = rest.substr(0, end);
-    std::string file = folder.empty() ? command : std::string(folder) + '/' + command;
+  const std::vector<std::string> files = candidates(command);
+  const auto found = std::ranges::find_if(files, [](const std::string& file) {
     struct stat about {};
-    const bool regular = ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
-    if ((regular && ::access(file.c_str(), X_OK) == 0) || end == std::string_view::npos) {
-      return file;
-    }
-    rest.remove_prefix(end + 1);
+    return ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+           ::access(file.c_str(), X_OK) == 0;
+  });
+  return found == files.end() ? files.back() : *found;
+}
+
+std::string why_not_run(const std::string& command, int error) {
+  const std::string reason = std::strerror(error);
+  const std::string file = file_of(command);
+  const bool of_content = error == ENOENT || error == EACCES || error == ENOEXEC;
+  if (!of_content || ::access(file.c_str(), X_OK) != 0) return reason;
+  const std::string line = first_line(file);
+  if (line.starts_with("#!")) {
+    const std::size_t begin = std::min(line.find_first_not_of(" \t", 2), line.size());
+    const std::string interpreter = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+    const bool crlf = line.find('\r') != std::string::npos;
+    return "the interpreter in its first line, " + printable(interpreter) +
+           (crlf ? ", is followed by a carriage return (CR LF, as on Windows); convert the file: "
+                   "sed -i 's/\\r$//' " + printable(file)
+                 : ": " + reason);
   }
+  if (line.find('\0') == std::string::npos) return reason;
+  return error == ENOEXEC
+             ? reason + ": it is a program for another kind of machine"
+             : reason + ": the file exists, but the loader (ld.so) that it needs does not; is it a "
+                        "program for another system?";
 }
 
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement) {
   const Spawned spawned = start_child(argv, environment, signals, placement);
-  if (spawned.error != ENOEXEC) return spawned;
+  if (spawned.error != ENOEXEC || is_binary(file_of(argv.front()))) return spawned;
   return start_child(for_shell(argv), environment, signals, placement);
 }
 
@@ -212,9 +281,20 @@ ServiceManager::ServiceManager() {
   if (!valid || name.size() > sizeof(sockaddr_un::sun_path)) return;
   address_ = name;
   if (name[0] == '@') address_[0] = '\0';
+  const auto self = static_cast<std::uint64_t>(::getpid());
+  const std::uint64_t time = number_in(kWatchdogTime, 0);
+  if (time == 0 || number_in(kWatchdogProcess, self) != self) return;
+  watchdog_pause_ = std::chrono::microseconds(std::clamp(time / 2, kShortestPause, kLongestPause));
+  watchdog_at_ = boot_now() + watchdog_pause_;
 }
 
-void ServiceManager::tell(std::string_view state) const noexcept {
+void ServiceManager::feed_watchdog(lock::Instant now) noexcept {
+  if (now < watchdog_at_) return;
+  watchdog_at_ = now + watchdog_pause_;
+  send("WATCHDOG=1", MSG_DONTWAIT);
+}
+
+void ServiceManager::send(std::string_view state, int flags) const noexcept {
   if (!listens()) return;
   const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
@@ -224,7 +304,7 @@ void ServiceManager::tell(std::string_view state) const noexcept {
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, address_.data(), address_.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
-  static_cast<void>(::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
+  static_cast<void>(::sendto(socket.get(), state.data(), state.size(), flags | MSG_NOSIGNAL,
                              reinterpret_cast<const sockaddr*>(&to), length));
 }
 
@@ -278,6 +358,28 @@ std::optional<ProcessEntry> ProcessTable::look(pid_t pid) const {
   std::array<char, 512> text{};
   if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return std::nullopt;
   return parse_stat(pid, text.data());
+}
+
+/// The last number in /proc/loadavg is that PID (proc(5)).
+BirthMark ProcessTable::now() const {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  const long per_second = ::sysconf(_SC_CLK_TCK);
+  const Fd file = open("loadavg");
+  std::array<char, 128> text{};
+  const bool read = file && ::read(file.get(), text.data(), text.size() - 1) > 0;
+  const char* const last = read ? std::strrchr(text.data(), ' ') : nullptr;
+  return {.tick = time.tv_sec * per_second + time.tv_nsec / (1'000'000'000 / per_second),
+          .last = last == nullptr ? 0 : static_cast<pid_t>(std::strtol(last, nullptr, 10))};
+}
+
+/// A process gets its PID before the time of its start, so the tick after the mark's may still be
+/// that of a PID before it. After the highest PID the kernel goes on with the lowest free one.
+bool ProcessEntry::younger_than(const BirthMark& mark) const {
+  if (mark.last == 0 || start < mark.tick || start > mark.tick + 1) return start > mark.tick;
+  constexpr pid_t kWrapped = 16384;
+  const pid_t ahead = pid - mark.last;
+  return ahead < -kWrapped || (ahead > 0 && ahead < kWrapped);
 }
 
 void ProcessTable::read_own_children(std::vector<pid_t>& children) const {

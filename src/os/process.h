@@ -59,20 +59,20 @@ class Process {
 
 struct Spawned {
   pid_t pid = -1;           ///< -1: the command could not be started
-  int error = 0;            ///< then: errno of vfork(2) or execvp(3)
+  int error = 0;            ///< then: errno of vfork(2) or execve(2)
   bool no_process = false;  ///< vfork failed: the system refused a process
 };
 
 /// Where a child goes in job control (credentials(7)), and what binds it to us.
 struct Placement {
-  pid_t group = 0;       ///< the process group to join; 0: a new one
-  int terminal = -1;     ///< a descriptor: the group becomes this terminal's foreground; or -1
-  int death_signal = 0;  ///< what the child gets when this process dies; or 0
+  bool own_group = true;  ///< leads a new process group; false: joins ours
+  int terminal = -1;      ///< a descriptor: the group becomes this terminal's foreground; or -1
+  int death_signal = 0;   ///< what the child gets when this process dies; or 0
 };
 
-/// Starts argv[0] as execvp(3) does, with our descriptors, directory and limits, with the signal
-/// mask and dispositions that redlock had at its own start, and with exactly `environment`
-/// ("NAME=value"). Returns once the command runs or its start has failed. To give it the terminal,
+/// Starts argv[0] as execvp(3) does, but leaves no binary file to /bin/sh: with our descriptors,
+/// directory and limits, with the signal mask and dispositions that redlock had at its own start,
+/// and with exactly `environment` ("NAME=value"). Returns once the command runs or its start has failed. To give it the terminal,
 /// SIGTTOU must be blocked.
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement);
@@ -80,6 +80,10 @@ Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::strin
 /// The file that execvp(3) runs for this command: it passes over directories. If there is none, a
 /// file that cannot be executed.
 std::string file_of(const std::string& command);
+
+/// Why a command could not be run, in words: errno may be about a file that the command's file
+/// names, such as the interpreter of a script.
+std::string why_not_run(const std::string& command, int error);
 
 /// This process's environment without the variables named in `dropped`, plus `added`.
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,
@@ -112,20 +116,41 @@ class SharedPage {
 
 /// The service manager that started this process and wants to hear of its state: systemd with
 /// Type=notify. The protocol is sd_notify(3): a datagram to the socket that NOTIFY_SOCKET names.
+/// With WatchdogSec=, systemd ends a service from which it hears nothing for that time;
+/// sd_watchdog_enabled(3) has the variables.
 class ServiceManager {
  public:
-  /// Other programs must not inherit this variable: most managers listen to the main process alone.
+  /// Other programs must not inherit these variables: most managers listen to the main process
+  /// alone.
   static constexpr const char* kVariable = "NOTIFY_SOCKET";
+  static constexpr const char* kWatchdogTime = "WATCHDOG_USEC";
+  static constexpr const char* kWatchdogProcess = "WATCHDOG_PID";
 
   ServiceManager();
 
   [[nodiscard]] bool listens() const { return !address_.empty(); }
 
   /// `state`: lines such as `READY=1`. Waits at most 100 ms for a busy manager, and ignores errors.
-  void tell(std::string_view state) const noexcept;
+  void tell(std::string_view state) const noexcept { send(state, 0); }
+
+  /// When feed_watchdog() is due: twice in the manager's time; kNever if it has no watchdog for us.
+  [[nodiscard]] lock::Instant watchdog_at() const { return watchdog_at_; }
+  /// WATCHDOG=1, if it is due. Does not wait for a busy manager.
+  void feed_watchdog(lock::Instant now) noexcept;
 
  private:
+  void send(std::string_view state, int flags) const noexcept;
+
+  lock::Duration watchdog_pause_{};
+  lock::Instant watchdog_at_ = lock::kNever;
   std::string address_;  ///< as in unix(7); begins with a null byte for an abstract one
+};
+
+/// A moment in the order in which processes begin. A clock tick is long (10 ms), and within one the
+/// PIDs tell, which the kernel gives out in ascending order.
+struct BirthMark {
+  std::int64_t tick;  ///< as ProcessEntry::start
+  pid_t last;         ///< the PID that was given out last; 0: unknown
 };
 
 /// A living process, from /proc/PID/stat (proc(5)).
@@ -134,6 +159,9 @@ struct ProcessEntry {
   pid_t parent;
   pid_t group;
   std::int64_t start;  ///< clock ticks from boot: no later process with this PID has the same
+
+  /// Whether it began after that moment.
+  [[nodiscard]] bool younger_than(const BirthMark& mark) const;
 };
 
 /// All processes, as /proc lists them. A process that must kill in time cannot wait for memory or a
@@ -173,6 +201,9 @@ class ProcessTable {
 
   /// One living process. Needs one descriptor.
   [[nodiscard]] std::optional<ProcessEntry> look(pid_t pid) const;
+
+  /// The present moment. Needs one descriptor.
+  [[nodiscard]] BirthMark now() const;
 
   /// Our children, also dead and hidden ones. Empty if Linux lacks this list. Needs one descriptor.
   void read_own_children(std::vector<pid_t>& children) const;

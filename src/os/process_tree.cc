@@ -215,8 +215,14 @@ Pass ProcessTree::signal(int number, int then, pid_t except_group) {
   except_group_ = except_group;
   done_.clear();
   if (number == SIGKILL) killed_before_ = std::exchange(killed_, {});
-  if (signal_leader(pass) && leader_passes_on_ && number != SIGKILL && number != 0) return pass;
   const ProcessTable::Loan loan(table_);
+  spares_ = number != SIGKILL && number != 0 && ends_process_by_default(number);
+  if (spares_) {
+    spared_from_ = number;
+    began_ = table_.now();
+    reached_.clear();
+  }
+  if (signal_leader(pass) && leader_passes_on_ && number != SIGKILL && number != 0) return pass;
   find(&pass);
   signal_found(pass);
   // While the parent of the job lives, our own children are not the job's.
@@ -226,6 +232,41 @@ Pass ProcessTree::signal(int number, int then, pid_t except_group) {
   }
   if (number == SIGKILL) std::sort(killed_.begin(), killed_.end());
   return pass;
+}
+
+void ProcessTree::signal_escaped(int number) {
+  if (number == 0 || number != spared_from_ || !has_children()) return;
+  const ProcessTable::Loan loan(table_);
+  Pass pass;
+  number_ = number;
+  group_done_ = spares_ = false;
+  find();
+  done_.clear();
+  for (const ProcessEntry& process : found_) {
+    const bool orphan = process.parent == ::getpid() || process.parent == spared_;
+    if (!(orphan && process.younger_than(began_)) && !holds(done_, process.parent)) continue;
+    insert(done_, process.pid);
+    signal_one(process, nullptr, pass);
+  }
+}
+
+/// By the moment at which its parent got the signal. The parent of an orphan is unknown, and
+/// so is one that was spared itself: then by the beginning of the pass.
+bool ProcessTree::is_spared(const ProcessEntry& process) const {
+  if (!spares_ || process.pid == leader_) return false;
+  const auto parent = std::ranges::lower_bound(reached_, process.parent, {}, [](const auto& each) {
+    return each.first;
+  });
+  const bool known = parent != reached_.end() && parent->first == process.parent;
+  return process.younger_than(known ? parent->second : began_);
+}
+
+void ProcessTree::note_reached(const ProcessEntry& process) {
+  if (!spares_ || has_it_by_group(process)) return;
+  const auto place = std::ranges::upper_bound(reached_, process.pid, {}, [](const auto& each) {
+    return each.first;
+  });
+  reached_.insert(place, {process.pid, table_.now()});
 }
 
 void ProcessTree::kill_leader() {
@@ -242,7 +283,7 @@ void ProcessTree::kill_leader() {
 bool ProcessTree::signal_leader(Pass& pass) {
   group_done_ = false;
   if (leader_ < 0) return false;
-  if (except_group_ > 0 && ::getpgid(leader_) == except_group_) {
+  if (except_group_ >= 0 && ::getpgid(leader_) == except_group_) {
     done_.push_back(leader_);
     return true;
   }
@@ -269,8 +310,10 @@ void ProcessTree::signal_early(const ProcessEntry& process, const Fd& pidfd, boo
   if ((!below_early && !below_root) || process.pid == spared_) return;
   const Identity identity(process.pid, process.start);
   if (is_excluded(process.pid, process.group) || holds(strangers_, identity)) return;
+  if (is_spared(process)) return;
   insert(early_, identity);
   if (holds(done_, process.pid)) return;
+  note_reached(process);
   signal_one(process, &pidfd, pass);
   insert(done_, process.pid);
 }
@@ -278,8 +321,9 @@ void ProcessTree::signal_early(const ProcessEntry& process, const Fd& pidfd, boo
 void ProcessTree::signal_found(Pass& pass) {
   std::vector<pid_t> done = done_;
   for (const ProcessEntry& process : found_) {
-    if (holds(done_, process.pid)) continue;
+    if (holds(done_, process.pid) || is_spared(process)) continue;
     done.push_back(process.pid);
+    note_reached(process);
     signal_one(process, nullptr, pass);
   }
   std::sort(done.begin(), done.end());
@@ -288,11 +332,14 @@ void ProcessTree::signal_found(Pass& pass) {
 
 void ProcessTree::signal_one(const ProcessEntry& process, const Fd* pidfd, Pass& pass) {
   const Identity identity(process.pid, process.start);
-  const bool has_it = number_ == SIGKILL
-                          ? holds(killed_before_, identity)
-                          : (group_done_ && process.group == leader_) ||
-                                (except_group_ > 0 && process.group == except_group_);
+  const bool has_it =
+      number_ == SIGKILL ? holds(killed_before_, identity) : has_it_by_group(process);
   note(identity, has_it ? Refusal::none : send(process, pidfd), pass);
+}
+
+bool ProcessTree::has_it_by_group(const ProcessEntry& process) const {
+  return (group_done_ && process.group == leader_) ||
+         (except_group_ >= 0 && process.group == except_group_);
 }
 
 /// Signals processes that the reading of /proc did not find: /proc may hide them, and a process
@@ -308,8 +355,10 @@ bool ProcessTree::signal_children(Pass& pass) {
     table_.read_own_children(children);
     for (const pid_t pid : children) {
       if (holds(done_, pid) || is_stranger(pid)) continue;
+      const auto entry = spares_ ? table_.look(pid) : std::nullopt;
+      if (entry && is_spared(*entry)) continue;
       insert(done_, pid);
-      if (except_group_ > 0 && ::getpgid(pid) == except_group_) continue;
+      if (except_group_ >= 0 && ::getpgid(pid) == except_group_) continue;
       note({pid, kUnknownStart}, send_by_pid(pid), pass);
       last_caught = now;
     }

@@ -75,12 +75,21 @@ class ProcessTree {
   /// Excludes one process, which has no children of its own. A further call replaces it.
   void exclude(pid_t pid) { excluded_ = pid; }
 
+  static constexpr pid_t kNoGroup = -1;
+
   /// Sends the signal once to every living descendant, or only to a main process that passes it on.
+  /// Unless it is a KILL, a signal that ends a process spares those whose parent had it when they
+  /// began, and all below them: a trap has started them.
   /// The child of a descendant that forks at that moment may escape: a caller that must be sure
   /// calls again until empty(). For some milliseconds, a KILL hunts processes that fork and exit in
   /// a loop. `then`: another signal, sent to each after the first; or 0. `except_group`: the
-  /// members of this process group have the signal already; or 0.
-  Pass signal(int number, int then = 0, pid_t except_group = 0);
+  /// members of this process group have the signal already (getpgrp() is 0 for a group from outside our PID
+  /// namespace).
+  Pass signal(int number, int then = 0, pid_t except_group = kNoGroup);
+
+  /// Signal `number` has ended the main process. If that got it from us, it had no trap. So the
+  /// orphans that were spared got no signal because the main process forked too late: they get it.
+  void signal_escaped(int number);
 
   /// KILL to the leader alone.
   void kill_leader();
@@ -104,6 +113,9 @@ class ProcessTree {
   [[nodiscard]] bool parent_spared_alive() const;
   [[nodiscard]] bool is_stranger(pid_t child) const;
   [[nodiscard]] bool is_excluded(pid_t pid, pid_t group) const;
+  [[nodiscard]] bool is_spared(const ProcessEntry& process) const;
+  [[nodiscard]] bool has_it_by_group(const ProcessEntry& process) const;
+  void note_reached(const ProcessEntry& process);
   bool signal_leader(Pass& pass);
   void signal_found(Pass& pass);
   void signal_one(const ProcessEntry& process, const Fd* pidfd, Pass& pass);
@@ -122,9 +134,14 @@ class ProcessTree {
   std::vector<Identity> killed_before_;  ///< by the KILL before that; sorted
   int number_ = 0;                       ///< the signal of the present pass
   int then_ = 0;                         ///< and the signal after it
-  pid_t except_group_ = 0;               ///< the members of this group have them
+  pid_t except_group_ = kNoGroup;        ///< the members of this group have them
   std::vector<Identity> early_;          ///< members that got it while /proc was being read
   std::vector<pid_t> done_;              ///< processes that got the signal of this pass; sorted
+  bool spares_ = false;                  ///< this pass spares what a trap has started
+  int spared_from_ = 0;                  ///< the signal of the latest such pass
+  BirthMark began_{};                    ///< before anything got that signal
+  /// What got it, and the moment before that; sorted.
+  std::vector<std::pair<pid_t, BirthMark>> reached_;
   bool has_strangers_ = false;
 
   pid_t spared_ = -1;

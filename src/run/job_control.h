@@ -35,7 +35,9 @@
 // group, so the supervisor passes on only what the group has not got (os/signals.h). Once
 // the job runs, the worker leaves the session. If it stayed, one member of our group would have a
 // parent in another group of the session, and Ctrl-Z would stop a group that nobody continues
-// (ssh -t, a container: all processes are in the session leader's group).
+// (ssh -t, a container: all processes are in the session leader's group). The job inherits the
+// group, and does not join it by its ID: in a PID namespace whose terminal is outside
+// (unshare -pf, bwrap), getpgrp() is 0.
 //
 // Absent on purpose: deadlines. The supervisor looks at them after each stop, and before it
 // continues the job.
@@ -60,6 +62,12 @@ class JobControl {
   /// The job has a process group of its own, and the terminal.
   [[nodiscard]] bool own_group() const { return terminal_.has_value(); }
 
+  /// Whether this signal came from the terminal, for the job's whole group, if it has ended the
+  /// job's main process.
+  [[nodiscard]] bool is_from_terminal(int signal) const {
+    return own_group() && (signal == SIGINT || signal == SIGQUIT);
+  }
+
   // In the worker
 
   /// To be called before the last look at the clock: from here on job control does not stop this
@@ -67,10 +75,9 @@ class JobControl {
   /// or Ctrl-Z would not stop it (credentials(7)). Returns the job's place.
   [[nodiscard]] os::Placement enter_worker() const {
     signals_.take_job_control();
-    const pid_t supervisors = ::getpgrp();
-    if (!terminal_) return {.group = supervisors, .terminal = -1};
+    if (!terminal_) return {.own_group = false};
     ::setpgid(0, 0);
-    return {.group = 0, .terminal = terminal_->fd()};
+    return {.terminal = terminal_->fd()};
   }
   /// To be called once the job runs.
   void leave_session() const {
@@ -130,5 +137,11 @@ class JobControl {
   pid_t job_ = -1;
   int stopped_by_ = 0;  ///< this signal stopped the job, and we have not followed yet; 0: none
 };
+
+/// The process that reaped the job's main process notes how that ended.
+inline void note_job_end(Exit end, Supervision& supervision, const JobControl& job_control) {
+  if (job_control.is_from_terminal(end.signal)) supervision.note_told(end.signal);
+  supervision.note_job_end(end);
+}
 
 }  // namespace redlock::run

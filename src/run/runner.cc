@@ -25,10 +25,6 @@ using Kind = WorkerMessage::Kind;
 /// pipe, /proc, the terminal, in the worker a timer and two pidfds, and those of libraries.
 constexpr std::size_t kDescriptors = 10;
 
-/// Whoever kills the job often kills the supervisor, too. The worker waits this long for it before
-/// it takes the death of the job for a normal end, which leaves descendants running.
-constexpr std::chrono::milliseconds kBothKilled(100);
-
 /// Words that only a shell carries out.
 constexpr std::string_view kBuiltins[] = {"alias", "case",   "cd",    "eval",  "exec",  "export",
                                           "for",   "if",     "set",   "source", "trap", "ulimit",
@@ -150,6 +146,8 @@ bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
     }
   } else if (std::holds_alternative<lock::Measure>(effect)) {
     driver_.step(lock::KillCost{killer_.cost()}, now);
+  } else if (const auto* ending = std::get_if<lock::TellEnding>(&effect)) {
+    reporter_.say_ending(tree_.count(), ending->kill_in);
   } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
     report(*what);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
@@ -172,14 +170,17 @@ void Runner::look(bool woken, lock::Instant now) {
   if (woken) reap(now);
   if (!worker_) return;
   const bool gone = worker_->supervisor_is_gone();
-  if (gone) driver_.step(lock::SupervisorGone{reserve_->supervision->told_to_end.load()}, now);
+  if (gone) driver_.step(lock::SupervisorGone{reserve_->supervision->told.load() != 0}, now);
   if (report_end_at_ != lock::kNever && (gone || now >= report_end_at_)) report_end(now);
 }
 
 /// The worker must end some time, whatever the system refuses to it.
 void Runner::give_up(lock::Instant now) {
   const lock::WorkerState state = session_.worker_state();
-  if (state.phase != lock::WorkerState::Phase::stopping) return;
+  if (state.phase != lock::WorkerState::Phase::stopping &&
+      state.phase != lock::WorkerState::Phase::ending) {
+    return;
+  }
   if (now < state.valid_until + kLastAttempts) return;
   killer_.say_left();
   out_.drain(std::chrono::milliseconds(100));
@@ -191,6 +192,7 @@ void Runner::turned(lock::Instant now) {
   progress_.turn(session_, now);
   status_.turn(session_, now);
   if (worker_) give_up(now);
+  if (!worker_) manager_.feed_watchdog(now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
     worker_->continue_supervisor();
@@ -224,11 +226,13 @@ void Runner::reap(lock::Instant now) {
       job_pid_ = -1;
       tree_.leader_reaped();
       job_end_ = Exit::of_process(status);
-      reserve_->supervision->note_job_end(job_end_);
-      if (job_end_.signal != SIGKILL || session_.watching_tree()) {
+      note_job_end(job_end_, *reserve_->supervision, *job_control_);
+      const bool certain =
+          session_.watching_tree() || reserve_->supervision->job_end() == lock::JobEnd::as_told;
+      if (certain || tree_.empty()) {
         report_end(now);
       } else {
-        report_end_at_ = now + kBothKilled;
+        report_end_at_ = now + kHold;
       }
     }
   }
@@ -236,7 +240,8 @@ void Runner::reap(lock::Instant now) {
 
 void Runner::report_end(lock::Instant now) {
   report_end_at_ = lock::kNever;
-  driver_.step(lock::JobExited{job_end_.status}, now);
+  tree_.signal_escaped(job_end_.signal);
+  driver_.step(lock::JobExited{job_end_.status, reserve_->supervision->job_end()}, now);
   worker_->continue_supervisor();  // after the release, which must not wait for this
 }
 
@@ -384,7 +389,8 @@ void Runner::supervise(const lock::Spawn& order, Supervisor::Worker worker, pid_
   job_.stage.note_start(began_ + facts_.waited);
   job_control_->supervise(job);
   supervisor_.emplace(std::move(worker), job, job_.lock.name, plan_, *reserve_->supervision,
-                      *job_control_, signals_, tree_, out_, driver_.loop(), std::move(*hook_));
+                      *job_control_, signals_, tree_, out_, driver_.loop(), std::move(*hook_),
+                      manager_);
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();
@@ -428,7 +434,9 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
   const std::vector<std::string> argv = job_.stage.argv();
   const bool for_shell = status == ExitStatus::not_found && is_for_shell(argv);
   out_.line(fmt::format("redlock: cannot run {}: {}{}", diag::printable(argv.front(), 200),
-                        std::strerror(message.value),
+                        message.kind == Kind::no_process
+                            ? std::strerror(message.value)
+                            : os::why_not_run(argv.front(), message.value),
                         for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));
   return {static_cast<int>(status)};
 }

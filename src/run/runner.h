@@ -53,7 +53,8 @@ class Runner : private driver::Host {
     return worker_ ? worker_->interest() : os::Interest{};
   }
   [[nodiscard]] lock::Instant deadline() const override {
-    return std::min({progress_.deadline(session_), status_.deadline(session_), report_end_at_});
+    return std::min({progress_.deadline(session_), status_.deadline(session_), report_end_at_,
+                     worker_ ? lock::kNever : manager_.watchdog_at()});
   }
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
   void look(bool woken, lock::Instant now) override;

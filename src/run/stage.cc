@@ -213,9 +213,13 @@ std::optional<Stage::Job> Stage::run_of_command(Job job, lock::Instant start) co
 Stage::Variables Stage::variables(Reader reader, const std::string& token,
                                   std::uint64_t fence) const {
   const bool hook = reader == Reader::lost_hook;
+  using Manager = os::ServiceManager;
   Variables variables{{kVariable, config::kPipesVariable, "REDLOCK_FENCES"}, {}};
+  // The first stage alone feeds the watchdog.
+  variables.dropped.insert(variables.dropped.end(),
+                           {Manager::kWatchdogTime, Manager::kWatchdogProcess});
   // The last stage tells the service manager that all locks are held.
-  if (is_last() || hook) variables.dropped.emplace_back(os::ServiceManager::kVariable);
+  if (is_last() || hook) variables.dropped.emplace_back(Manager::kVariable);
   const bool ours = name() == request_.name || (hook && name() < request_.name);
   if (ours) {
     for (const char* each : {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT"}) {

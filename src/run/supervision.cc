@@ -55,6 +55,14 @@ void Supervision::note_job_end(Exit end) {
   job_status.store(end.status);
 }
 
+lock::JobEnd Supervision::job_end() const {
+  const int signal = job_signal.load();
+  constexpr int kOrders[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
+  const bool ordered = std::ranges::any_of(kOrders, [this](int each) { return has_told(each); });
+  if (ordered || (signal != 0 && has_told(signal))) return lock::JobEnd::as_told;
+  return signal != 0 ? lock::JobEnd::killed : lock::JobEnd::by_itself;
+}
+
 Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision)
     : supervisor_(std::move(pidfd)),
       supervisor_pid_(supervisor),

@@ -30,6 +30,10 @@ namespace redlock::run {
 /// keep redlock alive for longer than this beyond the end of the lease.
 inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 
+/// Whoever signals all processes of a service signals one after the other, timeout(1) first its
+/// child and then the group. So each process waits this long before it decides what the others got.
+inline constexpr std::chrono::milliseconds kHold(50);
+
 /// In an os::SharedPage. Where nothing else is said, the worker writes, or the supervisor after it.
 struct Supervision {
   static constexpr int kNone = -1;
@@ -37,9 +41,10 @@ struct Supervision {
   /// By both: who sets this first decides, the worker that it starts the job, or its parent that it
   /// is too late. So no job that has begun is taken for one that has not, and started again.
   std::atomic<bool> start_decided{false};
-  /// By the supervisor: it has got a signal that ends the job.
-  std::atomic<bool> told_to_end{false};
-  std::atomic<bool> stopped_job{false};  ///< the worker has stopped the job, now or earlier
+  /// By the supervisor, a bit for each signal that ends a process by default: it has got that one.
+  std::atomic<std::uint64_t> told{0};
+  /// The lock::StopReason for which the worker has stopped the job, now or earlier.
+  std::atomic<int> stop_reason{kNone};
   std::atomic<int> job_status{kNone};  ///< of the job's main process, once somebody has reaped it
   std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
   std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock
@@ -53,6 +58,14 @@ struct Supervision {
   /// By the worker, which reaps the job's main process, or if that is dead, by the supervisor.
   void note_job_end(Exit end);
 
+  /// By either process, before the job's descendants have the signal from us.
+  void note_told(int signal) { told.fetch_or(std::uint64_t{1} << static_cast<unsigned>(signal)); }
+  [[nodiscard]] bool has_told(int signal) const {
+    return (told.load() >> static_cast<unsigned>(signal) & 1U) != 0;
+  }
+  /// How the main process ended, as far as it is known now.
+  [[nodiscard]] lock::JobEnd job_end() const;
+
   /// A reader may find values of two different moments. That is harmless: both were true when
   /// written, and a later act_by comes with a later valid_until.
   void publish(const lock::WorkerState& state) {
@@ -60,7 +73,7 @@ struct Supervision {
     act_by_.store(state.act_by.time_since_epoch().count());
     head_start_.store(state.head_start.count());
     phase_.store(state.phase);
-    if (state.phase == lock::WorkerState::Phase::stopping) stopped_job.store(true);
+    if (state.stopped) stop_reason.store(static_cast<int>(*state.stopped));
   }
   [[nodiscard]] lock::WorkerState worker_state() const {
     return {.phase = phase_.load(),

@@ -19,10 +19,6 @@ namespace redlock::run {
 
 namespace {
 
-/// Whoever signals all processes of a service signals one after the other, timeout(1) first its
-/// child and then the group. So we wait this long before we decide whether the job has the signal.
-constexpr std::chrono::milliseconds kHold(50);
-
 /// The witness starts when the job has run this long: to fork it earlier takes a processor from the
 /// start of the job. If somebody signals the whole group before that, the job gets the signal twice.
 constexpr std::chrono::milliseconds kNoWitness(2);
@@ -32,7 +28,7 @@ constexpr std::chrono::milliseconds kNoWitness(2);
 Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
                        Supervision& supervision, JobControl& job_control,
                        os::SignalSource& signals, os::ProcessTree& tree, os::Stderr& out,
-                       os::Loop& loop, LostHook hook)
+                       os::Loop& loop, LostHook hook, os::ServiceManager& manager)
     : worker_(std::move(worker)),
       job_(job),
       lock_(diag::lock_name(lock)),
@@ -45,6 +41,7 @@ Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const 
       hook_(std::move(hook)),
       killer_(tree, out, lock),
       loop_(loop),
+      manager_(manager),
       watch_(plan.timing),
       witness_due_(os::boot_now() + kNoWitness) {
   held_.reserve(64);  // without memory for it, a signal would be lost
@@ -99,7 +96,8 @@ void Supervisor::turn() {
   const lock::Instant due = held_.empty() ? lock::kNever : held_.front().came + kHold;
   const lock::Instant deadline =
       finished ? lock::kNever
-               : std::min({due, witness_due_, watch_.deadline(supervision_.worker_state())});
+               : std::min({due, witness_due_, watch_.deadline(supervision_.worker_state()),
+                           watch_.alone() ? lock::kNever : manager_.watchdog_at()});
   try {
     loop_.wait(interests, deadline);
   } catch (const std::exception& error) {
@@ -120,8 +118,13 @@ void Supervisor::turn() {
   pass_on(os::boot_now());
   if (interests[1].ready) take_messages();
   if (job_control_.behind()) follow_job();
+  if (job_status() != Supervision::kNone && !std::exchange(followed_end_, true)) {
+    tree_.signal_escaped(supervision_.job_signal.load());
+  }
   act(os::boot_now());  // reap() may just have found the worker dead
   tree_.note_strangers();
+  // A worker that is stuck or dead is a service that is: its manager hears nothing more.
+  if (!watch_.alone()) manager_.feed_watchdog(os::boot_now());
 }
 
 void Supervisor::start_witness() {
@@ -136,12 +139,12 @@ void Supervisor::start_witness() {
 void Supervisor::act(lock::Instant now) {
   if (worker_gone_ && supervision_.exit_status.load() != Supervision::kNone) return;
   const bool left = job_left();
+  if (watch_.alone() && rest_ends()) watch_.end_rest(supervision_.job_end(), now);
   const std::vector<lock::Watch::Act> acts =
       watch_.step(supervision_.worker_state(), worker_gone_, left, now);
   // Signals go out before anything else, before messages in particular.
   for (const lock::Watch::Act act : acts) carry_out(act);
   if (left) tell(acts);
-  if (watch_.alone() && killed_together()) watch_.hurry(now);
 }
 
 void Supervisor::carry_out(lock::Watch::Act act) {
@@ -168,14 +171,17 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
   const bool stopped = did(Act::stop_job) || did(Act::kill_job);
   if (!killed && !stopped) return;
   if (!std::exchange(reported_, true)) {
+    const bool expired = os::boot_now() >= supervision_.worker_state().valid_until;
     out_.line(
-        fmt::format("redlock: {}: the process that {} (pid {}) {}; stopping the job before the "
-                    "lock expires",
-                    lock_, killed ? "renews the lock" : "renewed the lock", worker_.pid,
-                    killed ? "is stopped or stuck, killed" : "was killed"));
+        fmt::format("redlock: {}: the process that {} (pid {}) {}; stopping {} {}", lock_,
+                    killed ? "renews the lock" : "renewed the lock", worker_.pid,
+                    killed ? "is stopped or stuck, killed" : "was killed",
+                    job_status() == Supervision::kNone ? "the job" : "what is left of the job",
+                    expired ? "although the lock has expired" : "before the lock expires"));
   }
+  const bool for_lock = stopped_job() && !timed_out();
   const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
-  if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
+  if (stopped && for_lock && !hook_started) hook_.start(tree_, signals_, out_);
 }
 
 /// Reaps the worker and, once that is dead, its former descendants; then also sees the job's stops.
@@ -194,7 +200,7 @@ void Supervisor::reap() {
       tree_.spared_reaped();
     } else if (pid == job_) {
       tree_.leader_reaped();
-      supervision_.note_job_end(Exit::of_process(status));
+      note_job_end(Exit::of_process(status), supervision_, job_control_);
     }
   }
 }
@@ -211,14 +217,15 @@ bool Supervisor::job_left() const {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(job_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
-  return (stopped_job() || plan_.wait_all || killed_together()) && !tree_.empty();
+  return (stopped_job() || plan_.wait_all || rest_ends()) && !tree_.empty();
 }
 
-/// Somebody killed the worker and the job's main process: that did not leave its descendants behind
-/// on purpose, and nobody will renew the lock for them.
-bool Supervisor::killed_together() const {
-  if (!worker_gone_ || supervision_.exit_status.load() != Supervision::kNone) return false;
-  return supervision_.job_signal.load() == SIGKILL;
+/// Whether what the main process has left must end: the worker says so, or if that is dead, we do.
+bool Supervisor::rest_ends() const {
+  if (supervision_.worker_state().phase == lock::WorkerState::Phase::ending) return true;
+  return worker_gone_ && supervision_.exit_status.load() == Supervision::kNone &&
+         job_status() != Supervision::kNone && !plan_.wait_all &&
+         supervision_.job_end() != lock::JobEnd::by_itself;
 }
 
 lock::Instant Supervisor::job_ended() const {
@@ -237,7 +244,7 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now
     job_control_.note(0);
     if (job_control_.own_group()) return continue_job();
   }
-  if (os::ends_process_by_default(signal.number)) supervision_.told_to_end.store(true);
+  if (os::ends_process_by_default(signal.number)) supervision_.note_told(signal.number);
   // Only real-time signals queue (signal(7)).
   const bool again = signal.number < SIGRTMIN && std::ranges::any_of(held_, [&](const Held& held) {
                        return held.signal.number == signal.number;
@@ -305,6 +312,7 @@ void Supervisor::follow_job() {
 
 /// The end without a worker: nobody has released the lock.
 Exit Supervisor::end_alone() {
+  if (timed_out()) return ExitStatus::max_runtime;
   if (stopped_job() || job_status() == Supervision::kNone) {
     supervision_.lost.store(true);
     return ExitStatus::lost;

@@ -23,7 +23,8 @@ class Supervisor {
   /// `job`: its main process. `lock`: the name.
   Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
              Supervision& supervision, JobControl& job_control, os::SignalSource& signals,
-             os::ProcessTree& tree, os::Stderr& out, os::Loop& loop, LostHook hook);
+             os::ProcessTree& tree, os::Stderr& out, os::Loop& loop, LostHook hook,
+             os::ServiceManager& manager);
 
   /// Returns when the worker is done, or when the job has ended and the worker is dead. Gives the
   /// way in which redlock ends.
@@ -57,11 +58,15 @@ class Supervisor {
   }
   /// This process or the worker has stopped the job.
   [[nodiscard]] bool stopped_job() const {
-    return watch_.stopped_job() || supervision_.stopped_job.load();
+    return watch_.stopped_job() || supervision_.stop_reason.load() != Supervision::kNone;
+  }
+  /// The worker has stopped the job because of --max-runtime.
+  [[nodiscard]] bool timed_out() const {
+    return supervision_.stop_reason.load() == static_cast<int>(lock::StopReason::max_runtime);
   }
   Exit end_alone();
   [[nodiscard]] bool job_left() const;
-  [[nodiscard]] bool killed_together() const;
+  [[nodiscard]] bool rest_ends() const;
   [[nodiscard]] bool done() const;
   /// Supervision::kNone: not known.
   [[nodiscard]] int job_status() const { return supervision_.job_status.load(); }
@@ -78,6 +83,7 @@ class Supervisor {
   LostHook hook_;
   JobKiller killer_;
   os::Loop& loop_;
+  os::ServiceManager& manager_;
   lock::Watch watch_;
   os::SignalWitness witness_;
   lock::Instant witness_due_;
@@ -87,6 +93,7 @@ class Supervisor {
   };
   std::vector<Held> held_;  ///< signals that are not passed on yet, in the order in which they came
   bool worker_gone_ = false;
+  bool followed_end_ = false;  ///< of the main process, with a signal to what escaped the last one
   bool reported_ = false;  ///< that the worker fails
   bool bore_ = false;      ///< a refusal by the system, and printed a warning
 };

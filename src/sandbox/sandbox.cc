@@ -355,13 +355,14 @@ Exit run_command(const std::vector<std::string>& command,
                  const std::vector<std::string>& environment) {
   os::SignalSource signals;
   const os::Spawned spawned =
-      os::spawn(command, environment, signals, {.group = getpgrp(), .death_signal = SIGTERM});
+      os::spawn(command, environment, signals, {.own_group = false, .death_signal = SIGTERM});
   if (spawned.pid > 0) return wait_for(spawned.pid, signals);
   errno = spawned.error;
   if (spawned.no_process) os::fail("cannot fork");
   const bool absent = errno == ENOENT || errno == ENOTDIR;
   throw Error(absent ? ExitStatus::not_found : ExitStatus::cannot_execute,
-              "cannot run " + command.front() + ": " + std::strerror(errno));
+              "cannot run " + command.front() + ": " +
+                  os::why_not_run(command.front(), spawned.error));
 }
 
 std::string described(const cli::Sandbox& wanted) {

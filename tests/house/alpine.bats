@@ -20,7 +20,7 @@ abuild() {
   [[ ${lines[0]} == "$("$REDLOCK" --version | head -n 1)" ]] || fail "${lines[0]}"
   [[ ${lines[1]} == "${lines[0]/ /-}.tar.gz" ]] || fail "${lines[1]}"
   local package
-  for package in cli11 fmt-dev hiredis-dev nlohmann-json 'openssl-dev>3' tomlplusplus-dev cmake samurai libssl3; do
+  for package in cli11 fmt-dev hiredis-dev nlohmann-json 'openssl-dev>3' cmake samurai libssl3; do
     [[ " ${lines[2]} " == *" $package "* ]] || fail "$package is missing: ${lines[2]}"
   done
 }

@@ -341,11 +341,30 @@ wrapped() {
   for line in "${lines[@]}"; do
     rm -f "$SCRATCH/log"
     [[ $line == 'redlock run '*'deploy -- ./migrate.sh' ]] || fail "unexpected: $line"
+    [[ $line != *CREDENTIALS_DIRECTORY* ]] || continue # below
     for server in A B C; do cli "$server" flushall >/dev/null; done # the marks of --once
     run bash -c "$line"
     assert_status 0
     assert_log 'migrate locked'
   done
+}
+
+@test "examples: systemd hands the password to the service" {
+  local line server
+  line=$(wrapped | grep CREDENTIALS_DIRECTORY)
+  # The name of the credential is that of the file, and the file is the one of the manual.
+  grep -qx 'LoadCredential=redlock.password:/etc/redlock.password' "$EXAMPLES/leader.service"
+  for server in A B C; do cli "$server" config set requirepass secret >/dev/null; done
+  printf '#!/bin/sh\nREDLOCK_PASSWORD=secret exec redlock status deploy\n' >migrate.sh
+  export CREDENTIALS_DIRECTORY=$SCRATCH/credentials
+  mkdir "$CREDENTIALS_DIRECTORY"
+  (umask 077 && echo wrong >"$CREDENTIALS_DIRECTORY/redlock.password")
+  run bash -c "$line"
+  assert_status 69
+  echo secret >"$CREDENTIALS_DIRECTORY/redlock.password"
+  run bash -c "$line"
+  assert_status 0
+  assert_contains "$output" 'deploy: held'
 }
 
 @test "examples: GitHub's composite action" {

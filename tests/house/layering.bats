@@ -72,10 +72,9 @@ may_include() {
   users_of '(hiredis|openssl)' | grep -v '^\./redis/' | assert_none 'outside redis/'
 }
 
-@test "one file uses CLI11, one toml++, and one nlohmann's JSON" {
+@test "one file uses CLI11, and one nlohmann's JSON" {
   [[ $(users_of 'CLI/' | wc -l) == 1 ]]
   [[ $(users_of 'nlohmann' | wc -l) == 1 ]]
-  [[ $(users_of 'toml' | wc -l) == 1 ]]
 }
 
 @test "a room includes no other, except that hold and force use look" {

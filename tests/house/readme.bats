@@ -317,7 +317,7 @@ in_text() {
 # pairs SECTION: `old<tab>new` for each pair of commands in that section of redlock-migrate(7).
 pairs() {
   awk -v section=".Sh $1" '
-    /^\.Sh / { here = $0 == section }
+    /^\.S[hs] / { here = $0 == section }
     /^\.Ed/ { block = 0 }
     here && block && NF { if (old == "") old = $0; else { print old "\t" $0; old = "" } }
     /^\.Bd / { block = 1 }' "$MIGRATE" | sed "s|/var/lock/b|$SCRATCH/lockfile|g"
@@ -348,6 +348,51 @@ gives() {
     gives "redlock run b -- env -u REDLOCK_HELD $right" "$status"
   done < <(pairs 'FROM FLOCK')
   ((count == 6)) || fail "$count pairs"
+}
+
+# script_in_manual MARK: prints the script of redlock-migrate(7) that begins after a line with this text.
+script_in_manual() {
+  awk -v mark="$1" '
+    /^\.Ed/ { block = 0 }
+    block { print }
+    index($0, mark) { found = 1 }
+    found && /^\.Bd / { block = 1; found = 0 }' "$MIGRATE" | sed "s|/var/lock/b|$SCRATCH/lockfile|g"
+}
+
+# assert_port MARK SHELL…: both scripts after MARK, the one of flock and the other, run cmd under the lock, end with its
+# status, leave the lock free, and end with 1, without a run of cmd, where somebody else has it.
+assert_port() {
+  local old new shell file text
+  text=$(script_in_manual "$1")
+  old=${text%%$'\n\n'*} new=${text#*$'\n\n'}
+  [[ $old == *flock* && $new == *redlock* ]] || fail "$1: $text"
+  shift
+  printf '#!/bin/sh\necho "$(redlock status b >/dev/null && echo locked) $*" >>"%s/log"\nexit 3\n' "$SCRATCH" >"$ROOT/usr/local/bin/cmd"
+  for shell; do
+    printf '#!/usr/bin/env %s\n%s\n' "$shell" "$old" >"$SCRATCH/old.$shell"
+    printf '#!/usr/bin/env %s\n%s\n' "$shell" "$new" >"$SCRATCH/new.$shell"
+    chmod +x "$SCRATCH/old.$shell" "$SCRATCH/new.$shell"
+    for file in "$SCRATCH/old.$shell" "$SCRATCH/new.$shell"; do
+      : >"$SCRATCH/log"
+      gives "'$file'" 3
+      [[ $file == */old.* ]] || assert_ran 'locked '
+      : >"$SCRATCH/log"
+      case $file in
+        */old.*) gives "flock '$SCRATCH/lockfile' '$file'" 1 ;;
+        */new.*) gives "redlock run b -- env -u REDLOCK_HELD -u REDLOCK_NAME '$file'" 1 ;;
+      esac
+      [[ ! -s $SCRATCH/log ]] || fail "$file:" "$(cat "$SCRATCH/log")"
+    done
+    assert_free b
+  done
+}
+
+@test "redlock-migrate(7): a part of a script under the lock" {
+  assert_port 'A part of a script under the lock' bash
+}
+
+@test "redlock-migrate(7): a whole script that locks itself" {
+  assert_port 'A script that takes the lock for itself' sh bash
 }
 
 @test "redlock-migrate(7): in place of consul lock" {

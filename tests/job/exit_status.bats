@@ -178,6 +178,60 @@ limited() {
   assert_nothing_left A
 }
 
+@test "a script whose interpreter cannot be run: the message names the interpreter" {
+  local script=$SCRATCH/a-script
+  script() { printf '%b\necho hi\n' "$1" >"$script" && chmod +x "$script"; }
+  script '#!/bin/sh\r'
+  refuses 127 "cannot run $script: the interpreter in its first line, /bin/sh, is followed by a carriage return" \
+    run L -- "$script"
+  assert_contains "$stderr" "convert the file: sed -i 's/\\r\$//' $script"
+  script '#! /no/such/interpreter -e'
+  refuses 127 "the interpreter in its first line, /no/such/interpreter: No such file" run L -- "$script"
+  PATH=$SCRATCH:$PATH refuses 127 "cannot run a-script: the interpreter in its first line, /no/such" run L -- a-script
+  script '#!/etc/passwd'
+  refuses 126 "the interpreter in its first line, /etc/passwd: Permission denied" run L -- "$script"
+  # What is not about the interpreter.
+  chmod -x "$script"
+  refuses 126 "cannot run $script: Permission denied" run L -- "$script"
+}
+
+@test "a program for another machine or another loader is not read by a shell; a script without #! is" {
+  local machine=$SCRATCH/machine
+  install -m 755 "$(type -P true)" "$machine"
+  printf '\x58\x58' | dd of="$machine" bs=1 seek=18 conv=notrunc status=none # e_machine
+  refuses 126 "cannot run $machine: Exec format error: it is a program for another kind of machine" run L -- "$machine"
+  "$PYTHON" - "$(type -P true)" "$SCRATCH/loader" <<'LOADER'
+import sys
+text = open(sys.argv[1], "rb").read()
+open(sys.argv[2], "wb").write(text.replace(b"/ld-linux", b"/no-linux").replace(b"/ld-musl", b"/no-musl"))
+LOADER
+  chmod +x "$SCRATCH/loader"
+  refuses 127 "No such file or directory: the file exists, but the loader" run L -- "$SCRATCH/loader"
+  echo 'echo "$0 $1"; exit 7' >"$SCRATCH/plain"
+  chmod +x "$SCRATCH/plain"
+  run -7 "$REDLOCK" run L -- "$SCRATCH/plain" word
+  [[ $output == "$SCRATCH/plain word" ]] || fail "$output"
+  PATH=$SCRATCH:$PATH run -7 "$REDLOCK" run L -- plain word
+  [[ $output == "$SCRATCH/plain word" ]] || fail "$output"
+  : >"$SCRATCH/plain"
+  run -0 "$REDLOCK" run L -- "$SCRATCH/plain"
+}
+
+@test "the command is searched as execvp(3) does" {
+  mkdir "$SCRATCH"/{one,two,three}
+  mkdir "$SCRATCH/one/tool"                         # a folder
+  printf '#!/none\n' >"$SCRATCH/two/tool"           # without its interpreter
+  printf '#!/bin/sh\necho found\n' >"$SCRATCH/three/tool"
+  chmod +x "$SCRATCH"/*/tool
+  PATH=$SCRATCH/missing:$SCRATCH/one:$SCRATCH/two:$SCRATCH/three:$PATH run -0 "$REDLOCK" run L -- tool
+  [[ $output == found ]] || fail "$output"
+  chmod -x "$SCRATCH/three/tool"
+  PATH=$SCRATCH/three:$SCRATCH/missing refuses 126 'cannot run tool: Permission denied' run L -- tool
+  cd "$SCRATCH/three" && chmod +x tool
+  PATH=: run -0 "$REDLOCK" run L -- tool
+  run -0 env -u PATH "$REDLOCK" run L -- true
+}
+
 @test "127: there is no such command" {
   refuses 127 /nonexistent/command run L -- /nonexistent/command
   refuses 127 no-such-command run L -- no-such-command

@@ -104,3 +104,99 @@ time.sleep(600)' "$SCRATCH/notify" "$SCRATCH/full"
   assert_status 0
   [[ $output == fine && -z $stderr ]] || fail "$output" "$stderr"
 }
+
+# ---- WatchdogSec ------------------------------------------------------------------------------
+
+# fed: prints the number of times that the manager was told WATCHDOG=1.
+fed() { grep -c '^WATCHDOG=1$' "$MESSAGES" || true; }
+
+# fed_more: waits until the manager is told so three times more.
+fed_more() {
+  local enough=$(($(fed) + 3))
+  fed_enough() { (($(fed) >= enough)); }
+  wait_until "$BOUND" fed_enough
+}
+
+@test "service: a watchdog hears of redlock while it waits, holds the lock, and its job cleans up" {
+  manager "$SCRATCH/notify"
+  local token
+  token=$("$REDLOCK" acquire L)
+  WATCHDOG_USEC=400000 background sh -c 'WATCHDOG_PID=$$ exec "$REDLOCK" run L -- bash -c "$0" "$1"' '
+    trap "echo told; until test -e $0.end; do read -t 0.05 line <>$NAP; done; exit 0" TERM
+    echo >"$0"; while :; do read -t 0.05 line <>$NAP; done' "$SCRATCH/runs"
+  wait_for_line "$MESSAGES" 'STATUS=lock "L" is held by '
+  fed_more
+  "$REDLOCK" release L "$token"
+  wait_for "$SCRATCH/runs"
+  fed_more
+  kill -TERM "$BACKGROUND_PID"
+  wait_for_line "$BACKGROUND_OUT" told
+  fed_more
+  echo >"$SCRATCH/runs.end"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  # Half of the period, not less.
+  local -i from till
+  WATCHDOG_USEC=20000000 background "$REDLOCK" run L -- true
+  from=$(fed)
+  await "$BACKGROUND_PID"
+  till=$(fed)
+  ((from == till)) || fail "$((till - from)) times more"
+}
+
+@test "service: a worker that is stuck is a service that is stuck: the watchdog hears nothing more" {
+  manager "$SCRATCH/notify"
+  WATCHDOG_USEC=100000 background "$REDLOCK" run --ttl 3s --kill-after 1s L -- bash -c '
+    trap "echo told" TERM; echo >"$0"; while :; do read -t 0.05 line <>$NAP; done' "$SCRATCH/runs"
+  wait_for "$SCRATCH/runs"
+  fed_more
+  kill -STOP "$(child_of "$BACKGROUND_PID")"
+  wait_for_line "$BACKGROUND_OUT" told
+  local -i before
+  before=$(fed)
+  await "$BACKGROUND_PID"
+  assert_status 80
+  (($(fed) <= before + 1)) || fail "$(fed), $before when the job was stopped"
+}
+
+@test "service: a watchdog that is not for redlock, or no time, gets nothing" {
+  manager "$SCRATCH/notify"
+  local variables
+  for variables in "WATCHDOG_USEC=100000 WATCHDOG_PID=$$" 'WATCHDOG_USEC=100000 WATCHDOG_PID=' WATCHDOG_USEC=0 \
+    WATCHDOG_USEC= WATCHDOG_USEC=-100000 WATCHDOG_USEC=100000x WATCHDOG_USEC=18446744073709551616 WATCHDOG_USEC=18446744073709551615; do
+    # shellcheck disable=SC2086
+    run --separate-stderr env $variables "$REDLOCK" run L -- bash -c 'read -t 0.3 line <>"$NAP"; echo fine'
+    [[ $status == 0 && $output == fine && -z $stderr ]] || fail "$variables: $status $output $stderr"
+    [[ $(fed) == 0 ]] || fail "$variables: $(<"$MESSAGES")"
+  done
+}
+
+@test "service: neither the job nor the command of --on-lost gets the watchdog's variables" {
+  manager "$SCRATCH/notify"
+  export WATCHDOG_USEC=100000 SCRATCH
+  run "$REDLOCK" run L --also M -- sh -c 'env | grep -E "^(WATCHDOG|NOTIFY)"'
+  assert_status 1
+  [[ -z $output ]] || fail "$output"
+  background "$REDLOCK" run --ttl 2s --on-lost 'env | grep -cE "^(WATCHDOG|NOTIFY)" >"$SCRATCH/lost"' L -- \
+    sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/runs"
+  wait_for "$SCRATCH/runs"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 80
+  [[ $(<"$SCRATCH/lost") == 0 ]] || fail "$(<"$SCRATCH/lost")"
+}
+
+@test "service: with --also, the first redlock alone feeds the watchdog, for all of them" {
+  manager "$SCRATCH/notify"
+  local token
+  token=$("$REDLOCK" acquire z)
+  WATCHDOG_USEC=400000 background "$REDLOCK" run a --also z -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/runs"
+  wait_for_line "$MESSAGES" 'STATUS=lock "z" is held by '
+  fed_more
+  "$REDLOCK" release z "$token"
+  wait_for "$SCRATCH/runs"
+  fed_more
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+}

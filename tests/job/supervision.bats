@@ -157,7 +157,7 @@ killed_together() {
     # Nobody is left who could release it.
     [[ $(cli A exists L) == 1 ]] || fail 'the lock is free'
     await "$TOP"
-    assert_status 80
+    assert_status 137 # the main process's
     cli A del L >/dev/null
     rm -f "$LOG"*
   done

@@ -297,8 +297,11 @@ SHIM
   [[ $(last stranger USR1)$(last stranger TERM)$(last child USR1)$(last child TERM) == 0000 ]] || fail "$(grep -v beat "$LOG")"
   ! gone "$stranger" && ! gone "$(pids_of child)" || fail 'killed with the job'
 }
-# worker_of TOP: the PID of its worker.
-worker_of() { pgrep -P "$1" -x redlock-worker; }
+# worker_of TOP: the PID of its worker, which gets its name when the job runs.
+worker_of() {
+  wait_until "$BOUND" eval '! no_worker "$1"' >&2
+  pgrep -P "$1" -x redlock-worker
+}
 
 @test "--on-lost: what it leaves in the background outlives the job's KILL, and redlock" {
   run_job 1 --ttl 3s --kill-after 300ms --on-lost "${PROCESS[*]} hook stubborn & echo run >>'$LOG'" -- \
@@ -332,7 +335,7 @@ SHIM
   assert_contains "$stderr" 'poll: Cannot allocate memory, trying again'
   nobody_beats
 }
-no_worker() { [[ -z $(worker_of "$1") ]]; }
+no_worker() { ! pgrep -P "$1" -x redlock-worker >/dev/null; }
 
 @test "a stopped job whose worker was killed is not continued when its lease is over, and that is 80" {
   local worker pid stopped_at
@@ -356,8 +359,8 @@ no_worker() { [[ -z $(worker_of "$1") ]]; }
   local worker
   run_job 1 --ttl 30s -- "${PROCESS[@]}" job
   worker=$(child_of "$TOP")
-  [[ $(<"/proc/$TOP/comm") == redlock && $(<"/proc/$worker/comm") == redlock-worker ]] ||
-    fail "$(ps -o pid,comm -p "$TOP,$worker")"
+  wait_until "$BOUND" eval '[[ $(<"/proc/$worker/comm") == redlock-worker ]]'
+  [[ $(<"/proc/$TOP/comm") == redlock ]] || fail "$(ps -o pid,comm -p "$TOP,$worker")"
   [[ $(ps -o args= -p "$worker") == 'redlock-worker: L' ]] || fail "$(ps -o args= -p "$worker")"
   assert_contains "$(tr '\0' ' ' <"/proc/$TOP/cmdline")" 'run --ttl 30s L --'
   kill -KILL "$TOP" # as killall -9 does

@@ -139,6 +139,17 @@ time.sleep(60)' "$SCRATCH/zombie"
   done
 }
 
+@test "keeper: redlock itself, which is \$BASHPID in \$(...): 64, and what to write instead" {
+  run --separate-stderr bash -c 'token=$("$REDLOCK" acquire --keep-for $BASHPID L)'
+  assert_status 64
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'use $$, or me=$BASHPID before $(...)'
+  assert_nothing_left A
+  # As the message says.
+  run --separate-stderr bash -c '( me=$BASHPID; token=$("$REDLOCK" acquire --keep-for $me L) && "$REDLOCK" release L "$token" )'
+  assert_status 0
+}
+
 @test "keeper: a process that ends while its lock is waited for ends the wait" {
   "$REDLOCK" acquire L >"$SCRATCH/token"
   ward

@@ -418,6 +418,62 @@ of_minutes() {
   flawless
 }
 
+@test "check: servers that were restarted: a lock that was used before cannot be taken, and check says so" {
+  three
+  export REDLOCK_RESTART_GRACE=3s REDLOCK_TTL=3s
+  wait_until "$BOUND" good
+  "$REDLOCK" run used -- true
+  for server in B C; do restart_server "$server"; done
+  run -69 "$REDLOCK" run --server-wait 0 used -- true
+  check
+  assert_status 69
+  found ok trial '3 of 3 votes'
+  found failure trial 'a lock that was used before cannot be taken for another ' 'wait, or see --restart-grace'
+  assert_contains "$output" 'redlock can take new locks only'
+  # The only server, which keeps its data.
+  export REDLOCK_SERVERS=$A_URI
+  check
+  assert_status 0
+  restart_server A
+  run -69 "$REDLOCK" run --server-wait 0 used -- true
+  check
+  assert_status 69
+  # No server has an earlier life: an installation that is being set up.
+  start_server N
+  export REDLOCK_SERVERS=$N_URI
+  run -0 "$REDLOCK" run used -- true
+  run -0 "$REDLOCK" run used -- true
+  check
+  assert_status 1
+  found ok trial '1 of 1 votes'
+}
+
+@test "check: messages that nobody can hear: a SUBSCRIBE that is unknown, or not answered" {
+  start_server R --rename-command SUBSCRIBE ''
+  check -S "$R_URI"
+  assert_status 1
+  found warning permissions 'renamed commands; give it +subscribe ('
+  without SUBSCRIBE
+  check
+  assert_status 1
+  found warning messages 'SUBSCRIBE is not answered (' 'ask again after up to 5 s'
+}
+
+@test "check: permissions that only --newest and --build need are named" {
+  acl_of_page
+  cli A acl setuser "${ACL[@]}"
+  check -S "unix://cron:password@$A_SOCKET" nightly-backup
+  assert_status 0
+  found ok permissions '; --newest needs ~redlock:{nightly-backup}:newest; --build needs ~redlock:{nightly-backup}:build'
+}
+
+@test "check: a lock that another program holds" {
+  cli A set L theirs
+  check L
+  assert_status 0
+  found ok trial 'lock "L" is held by another program (its key says nothing about itself)'
+}
+
 @test "check: a server that takes long" {
   # A round trip takes 300 ms, and what the machine adds.
   unset REDLOCK_SERVER_TIMEOUT

@@ -142,7 +142,13 @@ void Scenario::job(const Words& words) {
   if (verb == "starts") return happen(lock::JobStarted{});
   if (verb == "late") return happen(lock::JobTooLate{});
   if (verb == "fails") return happen(lock::JobFailedToStart{number_at(words, 1)});
-  if (verb == "ends") return happen(lock::JobExited{number_at(words, 1)});
+  if (verb == "ends") {
+    const std::string how = words.bare.size() < 3 ? "" : words.bare[2];
+    const auto end = how == "told"     ? lock::JobEnd::as_told
+                     : how == "killed" ? lock::JobEnd::killed
+                                       : lock::JobEnd::by_itself;
+    return happen(lock::JobExited{number_at(words, 1), end});
+  }
   if (verb == "gone") return happen(lock::JobTreeGone{});
   throw std::runtime_error("job starts|late|fails N|ends N|gone");
 }

@@ -299,6 +299,9 @@ std::string text_of(const lock::Effect& effect) {
             return "send " + name_of_signal(kill.signal) +
                    (kill.signal == SIGKILL ? "" : ", then CONT");
           },
+          [](const lock::TellEnding& ending) -> std::string {
+            return "tell what is left of the job, KILL in " + text_of(ending.kill_in);
+          },
           [](const lock::Measure&) -> std::string {
             return "measure what it takes to kill the job";
           },

@@ -3,7 +3,8 @@
 # bats file_tags=whole
 #
 # Keys and fields that somebody else has made long: a server must not stand still because a script
-# reads them. The time that counts is what the server's process spends, which no other load adds to.
+# reads them. A single script is measured by the time that the server's process spends, which no other load adds to;
+# a command by the server's slow log.
 
 # shellcheck disable=SC2153,SC2154 # A_PID and the like are set by start_server, stderr by run
 
@@ -68,7 +69,7 @@ declare -gA PLANTED=(
   [fence]='for _, field in ipairs({"value", "run_id", "released", ""}) do
       redis.call("HSET", line .. "fence", field, string.rep(big, 9))
     end'
-  [strings]='for _, key in ipairs({"dead", "done", "turn"}) do redis.call("SETRANGE", line .. key, 50000000, "x") end'
+  [strings]='for _, key in ipairs({"dead", "done", "build", "turn", "newest"}) do redis.call("SETRANGE", line .. key, 50000000, "x") end'
   [readers]='for at = 1, 100 do redis.call("ZADD", line .. "readers", now + 9000, big .. at) end'
   [dead readers]='for at = 1, 100 do redis.call("ZADD", line .. "readers", at, big .. at) end'
   [many readers]='for at = 1, 150000 do redis.call("ZADD", line .. "readers", now + 9000, at) end'
@@ -80,32 +81,83 @@ declare -gA PLANTED=(
       redis.call("ZADD", line .. "queue", at, big .. at)
       redis.call("ZADD", line .. "alive", at, big .. at)
     end'
+  [long readers after expired ones]='for at = 1, 1024 do redis.call("ZADD", line .. "readers", at, at) end
+    for at = 1, 100 do redis.call("ZADD", line .. "readers", now + 9000, string.rep(big, 4) .. at) end'
+  [a long reader]='redis.call("ZADD", line .. "readers", now + 9000, string.rep(big, 340))'
+  [eight long names]='for at = 1, 8 do
+      redis.call("ZADD", line .. "queue", at, string.rep(big, 40) .. at)
+      redis.call("ZADD", line .. "alive", now + 9000, string.rep(big, 10) .. at)
+    end'
+  [a long last name]='for at = 1, 8 do
+      redis.call("ZADD", line .. "queue", now - at, at)
+      redis.call("ZADD", line .. "alive", now + 9000, at)
+    end
+    redis.call("ZADD", line .. "queue", 9e15, string.rep(big, 340))'
+  [a long last name of many]='for at = 1, 3000 do
+      redis.call("ZADD", line .. "queue", now - at, at)
+      redis.call("ZADD", line .. "alive", now + 9000, at)
+    end
+    redis.call("ZADD", line .. "queue", 9e15, string.rep(big, 340))
+    redis.call("ZADD", line .. "alive", 9e15, string.rep(big, 340))'
+  [waiters]='redis.call("ZADD", line .. "queue", now, "me") redis.call("ZADD", line .. "alive", now + 9000, "me")
+    redis.call("HSET", line .. "waiters", "me", string.rep(big, 340))'
+  [mode]='redis.call("DEL", "L") redis.call("HSET", "L", "mode", string.rep(big, 340))
+    for at = 1, 60 do redis.call("HSET", "L", at, at) end'
+  [one field]='redis.call("DEL", "L") redis.call("HSET", "L", string.rep(big, 340), 1)'
+  [fair queue]='redis.call("RPUSH", "redisson_lock_queue:{L}", string.rep(big, 340), "x")'
+  [a long line of many]='local function add(data)
+      redis.call("XADD", line .. "log", "*", "event", "skipped", "run", "x", "data", data, "count", 1)
+    end
+    for at = 1, 30000 do if at == 15000 then add(string.rep(big, 340)) end add("{}") end'
+  [a long last line of many]='local function add(data)
+      redis.call("XADD", line .. "log", "*", "event", "skipped", "run", "x", "data", data, "count", 1)
+    end
+    for at = 1, 30000 do add("{}") end
+    add(string.rep(big, 340))'
   [log]='redis.call("XADD", line .. "log", "*", "event", "skipped", "run", "x", "data", string.rep(big, 120), "count", 1)'
 )
 COMMANDS=('status L' 'list' 'history L' 'check L' 'completions for status L' 'run -n L -- true'
   'run -w 0.1 L -- true' 'run -s -n L -- true' 'run --slots 2 -n L -- true' 'run --once 1h -n L -- true'
+  'run --newest -n L -- true' 'run --build 5 -n L -- true' 'history --refused L'
   'release --force --yes L' 'release --force --now --yes L')
 
-# bears KIND [OPTION…]: with that beside a lock, which a run with these options holds, no command takes the server
-# long. OPTION free: nobody holds it.
+# slowest: prints the time of the slowest command in the slow log of A, in ms.
+slowest() {
+  cli A eval 'local most = 0
+    for _, each in ipairs(redis.call("SLOWLOG", "GET", 128)) do most = math.max(most, each[3]) end
+    return math.floor(most / 1000)' 0
+}
+
+# plants KIND COMMAND: writes it, unless it is there: an earlier command may have removed it, or what it goes with.
+plants() {
+  is_there || cli A eval "local line, big = 'redlock:{L}:', string.rep('x', 300000)
+    local now = redis.call('TIME')[1] * 1000
+    ${PLANTED[$1]}" 0 >/dev/null
+  cli A eval 'collectgarbage()' 0 >/dev/null # of this script; otherwise the next one does that
+  [[ $2 == release* ]] || is_there || fail "$1 was not written before $2"
+}
+
+# bears KIND [OPTION…]: with that beside a lock, which a run with these options holds, no command of the server takes
+# 50 ms. OPTION free: nobody holds it. A machine with much load gets a second try.
 bears() {
-  local before command took
+  local command took try
+  cli A config set slowlog-log-slower-than 10000 >/dev/null
   cli A flushall >/dev/null
   if [[ ${2-} != free ]]; then
     background "$REDLOCK" run "${@:2}" L -- sleep 600
     wait_until "$BOUND" lock_is_held
   fi
   for command in "${COMMANDS[@]}"; do
-    # The command before may have removed it, or what it goes with.
-    is_there || cli A eval "local line, big = 'redlock:{L}:', string.rep('x', 300000)
-      local now = redis.call('TIME')[1] * 1000
-      ${PLANTED[$1]}" 0 >/dev/null
-    [[ $command == release* ]] || is_there || fail "$1 was not written before $command"
-    before=$(spent)
-    # shellcheck disable=SC2086 # several words
-    timeout 20 "$REDLOCK" $command >"$SCRATCH/out" 2>&1 </dev/null || true
-    took=$(($(spent) - before))
-    ((took < MOST)) || fail "beside $*, redlock $command took the server $took ms:" "$(<"$SCRATCH/out")"
+    for try in 1 2; do
+      plants "$1" "$command"
+      cli A slowlog reset >/dev/null
+      # shellcheck disable=SC2086 # several words
+      timeout 20 "$REDLOCK" $command >"$SCRATCH/out" 2>&1 </dev/null || true
+      took=$(slowest)
+      [[ -z ${TABLE-} ]] || echo "$* | $command | $took ms" >>"$TABLE"
+      ((took >= 50)) || break
+      [[ $try == 1 || -n ${TABLE-} ]] || fail "beside $*, redlock $command took the server $took ms:" "$(<"$SCRATCH/out")"
+    done
   done
   [[ ${2-} == free ]] || { kill "$BACKGROUND_PID" 2>/dev/null || true; await "$BACKGROUND_PID"; }
 }
@@ -119,9 +171,17 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
 
 @test "sizes: no command reads what somebody has written beside a lock" {
   local kind
-  for kind in value type holder fence strings log; do bears "$kind"; done
+  for kind in value type holder fence strings log 'a long line of many' 'a long last line of many'; do bears "$kind"; done
   bears holders free
   bears log free
+}
+
+@test "sizes: no command reads what somebody has written beside a lock of Redisson" {
+  export REDLOCK_AS=redisson
+  bears mode free
+  bears 'one field' free
+  bears 'fair queue' free
+  bears 'fair queue'
 }
 
 @test "sizes: no command reads what somebody has added to the readers" {
@@ -131,6 +191,9 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
   bears 'dead readers' --slots 2
   bears 'many readers' -s
   bears 'many readers' --slots 2
+  bears 'long readers after expired ones' -s
+  bears 'long readers after expired ones' --slots 2
+  bears 'a long reader' -s
 }
 
 @test "sizes: no command reads what somebody has added to the queue" {
@@ -139,6 +202,12 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
   bears queue --slots 2
   bears 'dead queue' -s
   bears 'dead queue' free
+  bears 'eight long names' free
+  bears 'eight long names'
+  bears 'a long last name' free
+  bears 'a long last name'
+  bears 'a long last name of many' -s
+  bears waiters
 }
 
 @test "sizes: a foreign value of 20 MB costs no script time" {
@@ -343,9 +412,15 @@ plant_members() {
   # A waiter in the queue has its turn, once.
   cli A del L >/dev/null
   cli A zadd "${KEYS[0]}" 1 one >/dev/null
-  cli A zadd "${KEYS[1]}" "$(($(now_ms) + 30000))" one >/dev/null
   local answer
-  acquire "$TOKEN"
+  for _ in {1..20}; do
+    # It has just asked, or within the next 500 ms.
+    cli A zadd "${KEYS[1]}" "$(($(now_ms) + 20400))" one >/dev/null
+    acquire "$TOKEN"
+    [[ $answer == granted* ]] || break
+    cli A del L >/dev/null
+    cli A zadd "${KEYS[0]}" 1 one >/dev/null
+  done
   answers turn
   cli A del "${KEYS[3]}" >/dev/null
   acquire "$TOKEN"

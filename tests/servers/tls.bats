@@ -219,13 +219,13 @@ config"
 
 @test "tls: files that are of no use are 78, and named, before anything is sent" {
   local cert=(--tls-cert "$TLS/client.crt")
-  misconfigured "--tls-ca) \"$SCRATCH/none\": No such file" --tls-ca "$SCRATCH/none"
-  misconfigured "--tls-ca) \"$TLS/ca.key\": holds no certificate" --tls-ca "$TLS/ca.key"
-  misconfigured "--tls-ca-dir) \"$TLS/ca.crt\": Not a directory" --tls-ca-dir "$TLS/ca.crt"
-  misconfigured '--tls-cert) "/": Is a directory' --tls-cert /
-  misconfigured "--tls-cert) \"$TLS/ca.key\": holds no certificate" --tls-cert "$TLS/ca.key"
+  misconfigured "--tls-ca \"$SCRATCH/none\": No such file" --tls-ca "$SCRATCH/none"
+  misconfigured "--tls-ca \"$TLS/ca.key\": holds no certificate" --tls-ca "$TLS/ca.key"
+  misconfigured "--tls-ca-dir \"$TLS/ca.crt\": Not a directory" --tls-ca-dir "$TLS/ca.crt"
+  misconfigured '--tls-cert "/": Is a directory' --tls-cert /
+  misconfigured "--tls-cert \"$TLS/ca.key\": holds no certificate" --tls-cert "$TLS/ca.key"
   misconfigured 'there is no certificate to go with it' --tls-key "$TLS/client.key"
-  misconfigured "--tls-key) \"$TLS/client.crt\": holds no private key" "${cert[@]}"
+  misconfigured "--tls-key \"$TLS/client.crt\": holds no private key" "${cert[@]}"
   misconfigured "\"$TLS/server.key\": does not belong to the certificate" "${cert[@]}" --tls-key "$TLS/server.key"
   quietly openssl genrsa -out "$SCRATCH/rsa" 2048
   misconfigured 'does not belong to the certificate' "${cert[@]}" --tls-key "$SCRATCH/rsa"

@@ -49,8 +49,7 @@ refuses() {
     grep -qxF "${lines[1]#protocol }." <(sed -n 's/^It is protocol version //p' "$SOURCE/man/redlock-protocol.7") ||
       fail "not the protocol of redlock-protocol(7): ${lines[1]}"
     grep -qxF "hiredis $(pkg-config --modversion hiredis)" <<<"$output" || fail "$output"
-    # shellcheck disable=SC1011 # the pattern is in several pieces
-    [[ $output =~ $'\ncompiler '(GNU|Clang)\ [0-9]+\. && $output =~ $'\n'toml\+\+\ 3\.[0-9]+\.[0-9]+$'\n' ]] || fail "$output"
+    [[ $output =~ $'\ncompiler '(GNU|Clang)\ [0-9]+\. ]] || fail "$output"
   done
 }
 
@@ -94,7 +93,7 @@ refuses() {
   refuses 64 'did you mean: redlock list --prometheus' metrics
   refuses 64 'did you mean: redlock run' exec L true
   refuses 64 'did you mean: redlock --version' version
-  refuses 64 'put redis:// before the host' run -S db1 L -- true
+  refuses 64 'write redis://db1' run -S db1 L -- true
   REDLOCK_SERVERS=redis://db1,redis://db2 refuses 78 'by blanks, not by commas' run L -- true
   REDLOCK_SERVERS='redis://db1;redis://db2' refuses 78 'by blanks, not by semicolons' run L -- true
   refuses 64 "unexpected argument '2h': write --for 2h" hold L 2h

@@ -87,7 +87,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   write 'servers = ["redis://db1"]' 'password-file = "/dev/null"'
   run --separate-stderr "$REDLOCK" config
   assert_status 78
-  assert_contains "$stderr" "password file '/dev/null': it is empty"
+  assert_contains "$stderr" "$REDLOCK_CONFIG:2: password-file \"/dev/null\": it is empty"
 }
 
 @test "config: a flag beats a variable, a variable beats the file, the file beats the default" {
@@ -123,7 +123,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   run --separate-stderr "$REDLOCK" run L -- true
   assert_status 78
   assert_one_line "$stderr"
-  assert_contains "$stderr" "configuration file '$REDLOCK_CONFIG': No such file"
+  assert_contains "$stderr" "REDLOCK_CONFIG \"$REDLOCK_CONFIG\": No such file"
   run --separate-stderr "$REDLOCK" run --config "$SCRATCH" L -- true
   assert_status 78
   assert_contains "$stderr" 'Is a directory'
@@ -149,7 +149,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   refused "$REDLOCK_CONFIG:2: unknown key 'tttl', did you mean ttl?" '' 'tttl = "30s"'
   refused "$REDLOCK_CONFIG:1: unknown key 'server', did you mean servers?" 'server = ["redis://x"]'
   refused "$REDLOCK_CONFIG:1: unknown key 'server_timeout', did you mean server-timeout?" 'server_timeout = 1'
-  refused "$REDLOCK_CONFIG:3: unknown key 'run'" 'ttl = 30' '' '[run]' 'ttl = 40'
+  refused "$REDLOCK_CONFIG:3: there are no [tables] in this file" 'ttl = 30' '' '[run]' 'ttl = 40'
   refused "unknown key 'name'" 'name = "x"'
   refused "unknown key 'token'" 'token = "x"'
   refused "unknown key 'fence'" 'fence = 3'
@@ -164,16 +164,17 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   refused "$REDLOCK_CONFIG:1: ttl: expected a time such as" 'ttl = 2026-11-21'
   refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = "0.5s"'
   refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = -1'
-  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = nan'
+  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = 1e3_00'
   refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = "1 day"'
   refused "$REDLOCK_CONFIG:1: server-wait: expected a time" 'server-wait = [1]'
-  refused "$REDLOCK_CONFIG:1: prefix: expected a string, not a number" 'prefix = 3'
+  refused "$REDLOCK_CONFIG:1: prefix: expected a string in quotes" 'prefix = 3'
   refused "$REDLOCK_CONFIG:1: prefix: lock name" 'prefix = "redlock-tag:"'
-  refused "$REDLOCK_CONFIG:1: password: expected a string, not a number" 'password = 3'
-  refused "$REDLOCK_CONFIG:1: log-entries: expected a whole number, not a decimal number" 'log-entries = 1e3'
+  refused "$REDLOCK_CONFIG:1: password: expected a string in quotes" 'password = 3'
+  refused "$REDLOCK_CONFIG:1: log-entries: expected a whole number, without quotes" 'log-entries = 1e3'
   refused "$REDLOCK_CONFIG:1: servers: expected an array of strings" 'servers = "redis://db1"'
   refused "$REDLOCK_CONFIG:1: servers: expected at least one" 'servers = []'
   refused "$REDLOCK_CONFIG:3: servers: expected an array of strings" 'servers = [' '"redis://a",' '3]'
+  refused "$REDLOCK_CONFIG:2: servers: \"a\" is not a server's URI; write redis://a" 'servers = [' '"a",' ']'
   refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"redis://u:s3cret@a b",' ']'
   refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"http://u:s3cret@a",' ']'
   refused "$REDLOCK_CONFIG:1: servers: redis://:***@a:6379 occurs twice" \
@@ -199,14 +200,15 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   is ttl '2m redlock.toml:2'
 }
 
-@test "config: no TOML: file and line, and no password" {
+@test "config: a mistake in the file: file and line, and no password" {
   local line
   for line in 'password = s3cret' 'password = "s3cret' "password = 's3cret'x" 'password = s3cret x' \
     'password "s3cret"' 's3cret' 'password = 99999999999999999999s3cret' 'password = ts3cret' \
     $'password = "s3cret\xff"' 'password = """s3cret' 'password = 1s3cret' 'password = [s3cret]'; do
-    refused "$REDLOCK_CONFIG:2: not valid TOML" 'ttl = 50' "$line"
+    refused "$REDLOCK_CONFIG:2: " 'ttl = 50' "$line"
   done
-  refused "$REDLOCK_CONFIG:2: not valid TOML" 'ttl = 50' 'ttl = 60'
+  refused "$REDLOCK_CONFIG:3: ttl: line 1 sets it, too; remove one of the two" 'ttl = 50' '' 'ttl = 60'
+  refused "$REDLOCK_CONFIG:1: there are no [tables] in this file; remove this line" '[redlock]' 'ttl = 60'
   write 'password = 99999999999999999999'
   run --separate-stderr "$REDLOCK" config
   assert_status 78
@@ -215,6 +217,13 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   run --separate-stderr "$REDLOCK" config
   assert_status 78
   assert_contains "$stderr" 'too long'
+}
+
+@test "config: a key of 130,001 dotted parts is a mistake, not a crash" {
+  local parts
+  parts=$(head -c 260002 /dev/zero | tr '\0' 'a' | sed 's/aa/a./g; s/.$//')
+  refused "$REDLOCK_CONFIG:1: a key has no dots" "$parts = 1"
+  refused "$REDLOCK_CONFIG:1: there are no [tables] in this file" "[$parts]"
 }
 
 @test "config: a file with a password that others may read is a warning" {
@@ -336,6 +345,51 @@ on-lost = "logger lost"|write|controls what redlock does'
   assert_status 0
   REDLOCK_PASSWORD=wrong lock
   assert_status 69
+}
+
+@test "config: a server that refuses the password: where it is from" {
+  start_server A --requirepass right
+  export REDLOCK_SERVERS=$A_URI
+  # wrong SOURCE [ARG…]
+  wrong() {
+    run -69 --separate-stderr "$REDLOCK" run -n "${@:2}" L -- true
+    assert_contains "$stderr" ": wrong user or password (the password is from $1)"
+    assert_one_line "$stderr"
+  }
+  install -m 600 /dev/null "$SCRATCH/bad"
+  echo bad >"$SCRATCH/bad"
+  wrong "$SCRATCH/bad" --password-file "$SCRATCH/bad"
+  REDLOCK_PASSWORD_FILE=$SCRATCH/bad wrong "$SCRATCH/bad"
+  REDLOCK_PASSWORD='right ' wrong 'REDLOCK_PASSWORD and begins or ends with a blank'
+  REDLOCK_PASSWORD=$'right\n' wrong 'REDLOCK_PASSWORD and ends with a newline'
+  REDISCLI_AUTH='"right"' wrong 'REDISCLI_AUTH and is in quotation marks'
+  wrong 'its URI in -S/--server' -S "unix://:bad@$A_SOCKET"
+  REDLOCK_SERVERS=unix://:bad@$A_SOCKET wrong 'its URI in REDLOCK_SERVERS'
+  write '' 'password = "bad"'
+  wrong "$REDLOCK_CONFIG:2"
+  unset REDLOCK_SERVERS
+  write "servers = [\"unix://:bad@$A_SOCKET\"]"
+  wrong "its URI in $REDLOCK_CONFIG:1"
+}
+
+@test "config: an error about a file names the setting that names the file" {
+  # says TEXT [ARG…]
+  says() {
+    run -78 --separate-stderr "$REDLOCK" run "${@:2}" L -- true
+    assert_one_line "$stderr"
+    [[ $stderr == "redlock: $1"* ]] || fail "$stderr"
+  }
+  local none="\"$SCRATCH/none\": No such file"
+  says "--password-file $none" --password-file "$SCRATCH/none"
+  REDLOCK_PASSWORD_FILE=$SCRATCH/none says "REDLOCK_PASSWORD_FILE $none"
+  says "--config $none" --config "$SCRATCH/none"
+  write '' "password-file = \"$SCRATCH/none\""
+  says "$REDLOCK_CONFIG:2: password-file $none"
+  REDLOCK_SERVERS=rediss://one
+  says "--tls-ca $none" --tls-ca "$SCRATCH/none" --password-file <(echo x)
+  write '' '' "tls-cert = \"$SCRATCH/none\""
+  says "$REDLOCK_CONFIG:3: tls-cert $none"
+  REDLOCK_TLS_CA_DIR=$SCRATCH/none says "REDLOCK_TLS_CA_DIR $none"
 }
 
 @test "config: the job's own variables are no settings" {

@@ -121,7 +121,7 @@ void Client::run_turn(lock::Instant local) {
     if (queues_) checks().fail("queue", client_name(index_) + " still waits");
     if (keeping_) return lose_ward(local);
     checks().job_exited(index_, job_.status == 0 && !session_->watching_tree());
-    step(lock::JobExited{job_.status}, local);
+    step(lock::JobExited{job_.status, job_.end}, local);
   }
   if (!stalled_) finish_turn(local);
 }

@@ -33,6 +33,7 @@ struct Scene {
   Timeline* timeline;
   Network* network;
   Random* random;
+  Random* ends;    ///< of how jobs end, where jobs_leave
   Checks* checks;  ///< of each lock
   Story* story;
   LockSettings settings;
@@ -84,10 +85,12 @@ class Client final : public lock::Performer {
     bool leader = false;   ///< its main process lives
     bool tree = false;     ///< something of it does
     bool killed = false;   ///< the KILL is on its way
-    bool lingers = false;  ///< descendants survive the leader until the KILL
+    bool lingers = false;  ///< descendants survive the leader, some until the KILL
     bool exited = false;   ///< the loop has not heard of it yet
+    bool told = false;     ///< redlock has passed a TERM on to it
     std::uint32_t stamp = 0;
     int status = 0;
+    lock::JobEnd end = lock::JobEnd::by_itself;
   };
 
   /// The lock of the job that this client runs in.
@@ -148,6 +151,7 @@ class Client final : public lock::Performer {
   void end_job_at(Time when);
   void end_tree_at(Time when);
   void job_ends();
+  [[nodiscard]] lock::JobEnd end_of_job() const;
   void tree_ends();
   void job_over();
   void end_session();

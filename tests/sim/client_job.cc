@@ -41,8 +41,10 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
           .killed = false,
           .lingers = random().percent(20),
           .exited = false,
+          .told = false,
           .stamp = job_.stamp + 1,
-          .status = random().percent(20) ? 1 : 0};
+          .status = random().percent(20) ? 1 : 0,
+          .end = lock::JobEnd::by_itself};
   Client* const next = next_stage();
   if (next == nullptr) first_stage().served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
@@ -72,7 +74,9 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
 void Client::kill_job(int number) {
   if (number != SIGTERM && number != SIGKILL) return;
   // Also if the job has ended by itself, and the loop has not heard of it yet.
-  if (session_->watching_tree()) checks().stopping(index_);
+  if (session_->worker_state().phase == lock::WorkerState::Phase::stopping) {
+    checks().stopping(index_);
+  }
   if (!job_.tree) return;
   const lock::Duration grace = scene_->schedule->timing.grace;
   if (number == SIGKILL && !job_.killed) {
@@ -108,9 +112,24 @@ void Client::job_ends() {
   if (frozen_) return end_job_at(now() + 10ms);
   job_.leader = false;
   job_.exited = true;
+  job_.end = end_of_job();
   // Descendants of a job that ends by itself are not the lock's business.
-  if ((!job_.lingers && !inside_alive()) || !session_->watching_tree()) job_over();
+  const bool must_end = session_->watching_tree() || job_.end != lock::JobEnd::by_itself;
+  if ((!job_.lingers && !inside_alive()) || !must_end) {
+    job_over();
+  } else if (!session_->watching_tree() && scene_->ends->percent(60)) {
+    end_tree_at(now() + scene_->ends->between(0s, scene_->schedule->timing.grace * 2));
+  }
   turn();
+}
+
+/// Some that nobody has told to end are killed from elsewhere.
+lock::JobEnd Client::end_of_job() const {
+  if (!scene_->schedule->jobs_leave || keeping_ || next_stage() != nullptr) {
+    return lock::JobEnd::by_itself;
+  }
+  if (job_.told) return lock::JobEnd::as_told;
+  return scene_->ends->percent(20) ? lock::JobEnd::killed : lock::JobEnd::by_itself;
 }
 
 void Client::end_tree_at(Time when) {

@@ -85,11 +85,13 @@ void Client::check_patience() {
 
 /// A redlock passes TERM on to its job; a redlock that waits for its lock gives up.
 void Client::pass_on_term() {
-  if (!has_stages() || !job_.leader) return;
+  if ((!has_stages() && !scene_->schedule->jobs_leave) || !job_.leader) return;
   if (Client* const next = next_stage()) return next->signal();
-  if (!random().percent(50)) return;
+  job_.told = true;
+  Random& chance = has_stages() ? random() : *scene_->ends;
+  if (!chance.percent(50)) return;
   const lock::Duration grace = scene_->schedule->timing.grace;
-  end_job_at(now() + random().between(100us, grace + 10ms));
+  end_job_at(now() + chance.between(100us, grace + 10ms));
 }
 
 /// The redlock of this stage has ended: the job of the stage before.

@@ -72,6 +72,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_fail_overs();
   std::ranges::stable_sort(faults, {}, &Fault::at);
   draw_several();
+  jobs_leave = Random(seed ^ 0x656e6473U).percent(25);
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::ranges::any_of(faults, loses_data, &Fault::kind);
   holds_are_kept =

@@ -122,6 +122,8 @@ struct Schedule {
   bool seizures_are_kept = true;
   bool seized = false;      ///< a lock is deleted under its job: then there may be a second one
   bool short_jobs = false;  ///< none lasts longer than a ttl
+  /// Signals reach jobs, some from elsewhere, and main processes leave descendants behind.
+  bool jobs_leave = false;
   bool twins = false;       ///< two addresses of one server
   bool troubled = false;    ///< anything that may keep a message from getting through in time
   bool replicated = false;  ///< each server has a replica, and fails over to it

@@ -34,6 +34,7 @@ void World::set_up() {
   scene_.timeline = &timeline_;
   scene_.network = &network_;
   scene_.random = &random_;
+  scene_.ends = &random_ends_;
   scene_.checks = checks_.data();
   scene_.story = &story_;
   scene_.calm = false;
@@ -90,6 +91,7 @@ std::optional<Violation> World::violation() const {
 Result World::run(const Schedule& schedule, bool trace) {
   schedule_ = &schedule;
   random_ = Random(schedule.run_seed);
+  random_ends_ = Random(schedule.run_seed ^ 0x656e6473U);
   story_.reset(trace);
   set_up();
   const Time bound = schedule.calm_from + schedule.restart_grace * 2 + schedule.timing.ttl * 4 +

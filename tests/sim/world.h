@@ -121,6 +121,7 @@ class World {
   std::vector<Takeover> takeovers_;
   Timeline timeline_;
   Random random_{0};
+  Random random_ends_{0};
   std::array<Checks, kMostLocks> checks_;
   Story story_;
   Scene scene_{};

@@ -215,3 +215,43 @@ at.prompt()
 at.in_order()
 SCENARIO
 }
+
+# ---- a PID namespace --------------------------------------------------------------------------
+
+# in_namespace: the scenario of standard input, in which inside(SCRIPT) is a terminal whose shell runs SCRIPT in a PID
+# namespace. The terminal's session began outside, so getpgrp() is 0 inside. unshare(1) itself survives the signals.
+in_namespace() {
+  local unshare="unshare --pid --fork --kill-child --mount-proc"
+  $unshare true 2>/dev/null || unshare+=" --user --map-root-user"
+  $unshare true 2>/dev/null || skip "unshare(1) may not make a PID namespace here"
+  { echo 'def inside(script):
+    return Terminal(["sh", "-c", """trap "" INT QUIT USR1; exec $UNSHARE env --default-signal sh -c "$0" """, script])' && cat; } |
+    UNSHARE=$unshare scenario
+}
+
+@test "in a PID namespace: the job reads from the terminal, and gets Ctrl-C and Ctrl-\\ once" {
+  in_namespace <<'SCENARIO'
+job = Job("lines")
+at = inside(f"trap : INT QUIT; {job.words}; test $? = 5")
+job.log.wait("ready")
+at.type("hello\n")
+job.log.wait("line")
+for key, name in (CTRL_C, "INT"), (CTRL_BACKSLASH, "QUIT"):
+    at.type(key)
+    job.log.wait(name)
+job.log.end()
+assert at.ended() == 0
+assert job.log.count("INT") == job.log.count("QUIT") == 1, job.log.lines()
+assert not held("L")
+SCENARIO
+}
+
+@test "in a PID namespace: what the whole process group gets reaches the job once" {
+  in_namespace <<'SCENARIO'
+job = Job()
+inside(f"trap : USR1; {job.words} & until grep -q ready {job.log.path}; do :; done; kill -USR1 0; "
+       f"until grep -q USR1 {job.log.path}; do :; done; kill -TERM $!; wait $!")
+job.log.wait("TERM")  # redlock passes it on after what came before
+assert job.log.count("USR1") == job.log.count("TERM") == 1, job.log.lines()
+SCENARIO
+}

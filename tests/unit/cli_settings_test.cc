@@ -207,6 +207,26 @@ TEST_CASE("servers: one server twice has no two votes") {
   CHECK(settings({"-S", "redis://a", "-S", "redis://a:6380"}).servers.size() == 2);
 }
 
+TEST_CASE("servers: a word that is not a URI, and quotation marks") {
+  const auto why = [](const std::string& value) {
+    return refused({}, {{"REDLOCK_SERVERS", value}}).message;
+  };
+  const std::string not_one = "\" is not a server's URI; write ";
+  CHECK(why("db1") == "REDLOCK_SERVERS: \"db1" + not_one + "redis://db1");
+  CHECK(why(" db1:6379/2 db2") == "REDLOCK_SERVERS: \"db1:6379/2" + not_one + "redis://db1:6379/2");
+  CHECK(why("/run/a.sock") == "REDLOCK_SERVERS: \"/run/a.sock" + not_one + "unix:///run/a.sock");
+  CHECK(refused({"-S", "a"}).message == "-S/--server: \"a" + not_one + "redis://a");
+  // These may be passwords, or parts of one with a blank.
+  for (const std::string value : {"u:geheim@db1", "redis://:x geheim", "geheim redis://db1"}) {
+    CHECK_FALSE(contains(why(value), "geheim"));
+  }
+  for (const std::string value : {"\"redis://db1\"", "'redis://db1 redis://:geheim@db2'"}) {
+    CHECK(why(value) ==
+          "REDLOCK_SERVERS: the value begins with a quotation mark; remove it, and the one at the "
+          "end (docker's --env-file keeps them)");
+  }
+}
+
 TEST_CASE("servers: no password in any message") {
   for (const char* uri :
        {"redis://u:geheim@", "redis://u:geheim@h:x", "http://u:geheim@h", "u:geheim@h"}) {
@@ -279,7 +299,7 @@ TEST_CASE("passwords: a file that cannot be used is a wrong configuration") {
   const PasswordFile empty("\n");
   const PasswordFile lines("a\nb\n");
   check_failure(refused({"--password-file", "/nonexistent/x"}), ExitStatus::config,
-                "password file '/nonexistent/x': No such file");
+                "--password-file \"/nonexistent/x\": No such file");
   check_failure(refused({}, {{"REDLOCK_PASSWORD_FILE", "/nonexistent/x"}}), ExitStatus::config,
                 "No such");
   check_failure(refused({"--password-file", "/tmp"}), ExitStatus::config, "Is a directory");

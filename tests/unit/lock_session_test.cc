@@ -58,6 +58,75 @@ TEST_CASE("the process on top is gone: the job is stopped, and the lock released
   CHECK(harness.asked(Op::release) == 1);
 }
 
+TEST_CASE("a main process that was killed: what it left gets TERM, KILL a grace later, and the lock") {
+  Plan plan = plan_for(1);
+  plan.max_runtime = 2s;  // no limit for what it left
+  Harness harness = running(plan);
+  harness.advance(1s);
+  harness.step(JobExited{137, JobEnd::killed});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  CHECK(harness.session.watching_tree());
+  CHECK(harness.session.worker_state().phase == WorkerState::Phase::ending);
+  harness.advance(999ms);
+  CHECK(harness.count<TellEnding>() == 0);
+  harness.advance(1ms);
+  CHECK(harness.count<TellEnding>() == 1);
+  harness.advance(4s - 1ns);
+  CHECK(harness.kills().back() == SIGCONT);
+  harness.advance(1ns);
+  CHECK(harness.kills().back() == SIGKILL);
+  CHECK(harness.asked(Op::release) == 0);
+  harness.step(JobTreeGone{});
+  REQUIRE(harness.answer(0, Op::release, Released{}));
+  CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+  CHECK(harness.session.outcome().number == 137);
+  CHECK(harness.count<TellEnding>() == 1);
+}
+
+TEST_CASE("a main process that ended as it was told: what it left has the signal, and gets KILL") {
+  Harness harness = running();
+  harness.step(JobExited{3, JobEnd::as_told});
+  CHECK(harness.kills().empty());
+  SUBCASE("a grace later") {
+    harness.advance(5s);
+    CHECK(harness.kills() == std::vector<int>{SIGKILL});
+  }
+  SUBCASE("or before the lease ends") {
+    harness.answer(0, Op::renew, Missing{});
+    harness.advance(9s);
+    harness.step(SupervisorGone{});
+    CHECK(harness.kills().front() == SIGKILL);
+  }
+  CHECK(harness.asked(Op::release) == 0);
+  harness.step(JobTreeGone{});
+  CHECK(harness.asked(Op::release) == 1);
+}
+
+TEST_CASE("what a main process leaves by itself is not the lock's business, nor with --wait-all killed") {
+  Harness harness = running();
+  harness.step(JobExited{0, JobEnd::by_itself});
+  CHECK(harness.asked(Op::release) == 1);
+  Plan plan = plan_for(1);
+  plan.wait_all = true;
+  Harness waiting = running(plan);
+  waiting.step(JobExited{143, JobEnd::as_told});
+  waiting.advance(9s);
+  CHECK(waiting.kills().empty());
+  CHECK(waiting.asked(Op::release) == 0);
+}
+
+TEST_CASE("a later stage that was killed has a second more to release its lock") {
+  Plan plan = plan_for(1);
+  plan.stages.later = true;
+  Harness harness = running(plan);
+  harness.step(JobExited{137, JobEnd::killed});
+  CHECK(harness.kills().empty());  // it ends its job by itself
+  harness.advance(6s - 1ns);
+  CHECK(harness.kills().empty());
+  harness.advance(1ns);
+  CHECK(harness.kills() == std::vector<int>{SIGKILL});
+}
+
 TEST_CASE("--wait-all: renewed and held until every descendant has ended") {
   Plan plan = plan_for(1);
   plan.wait_all = true;

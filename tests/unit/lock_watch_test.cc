@@ -57,11 +57,35 @@ TEST_CASE("a dead worker: the job may go on for what is left, then TERM, then KI
 TEST_CASE("a worker that was killed with the job's main process: the rest gets a grace, no more") {
   Watch watch(kTiming);
   CHECK(watch.step(kRunning, true, true, kWatchStart + 1s).empty());
-  watch.hurry(kWatchStart + 1s);
+  watch.end_rest(JobEnd::killed, kWatchStart + 1s);
   CHECK(watch.deadline(kRunning) == kWatchStart + 1s);
   CHECK(watch.step(kRunning, true, true, kWatchStart + 1s) == Acts{Act::stop_job});
+  CHECK_FALSE(watch.stopped_job());  // the exit status is the main process's
+  watch.end_rest(JobEnd::killed, kWatchStart + 2s);
   CHECK(watch.deadline(kRunning) == kWatchStart + 1s + kTiming.grace);
   CHECK(watch.step(kRunning, true, true, kWatchStart + 1s + kTiming.grace) == Acts{Act::kill_job});
+}
+
+TEST_CASE("no worker, and the main process ended as told: the rest has the signal, KILL follows") {
+  Watch watch(kTiming);
+  CHECK(watch.step(kRunning, true, true, kWatchStart + 1s).empty());
+  watch.end_rest(JobEnd::as_told, kWatchStart + 2s);
+  CHECK(watch.step(kRunning, true, true, kWatchStart + 2s).empty());
+  CHECK(watch.deadline(kRunning) == kWatchStart + 2s + kTiming.grace);
+  CHECK(watch.step(kRunning, true, true, kWatchStart + 2s + kTiming.grace) == Acts{Act::kill_job});
+  CHECK_FALSE(watch.stopped_job());
+}
+
+TEST_CASE("what a main process left ends when the worker said, without the worker, too") {
+  const WorkerState ending{Phase::ending, kWatchStart + 4s, kValidUntil};
+  Watch watch(kTiming);
+  CHECK(watch.deadline(ending) == kWatchStart + 5s);  // the worker may be a second late
+  CHECK(watch.step(ending, true, true, kWatchStart + 1s) == Acts{Act::measure});
+  CHECK(watch.deadline(ending) == kWatchStart + 4s);
+  watch.end_rest(JobEnd::killed, kWatchStart + 2s);
+  CHECK(watch.step(ending, true, true, kWatchStart + 2s).empty());
+  CHECK(watch.step(ending, true, true, kWatchStart + 4s) == Acts{Act::kill_job});
+  CHECK_FALSE(watch.stopped_job());
 }
 
 TEST_CASE("a stuck worker dies first, and the job is stopped at once") {

@@ -202,10 +202,10 @@ TEST_CASE("a waking server reads an acquire and what takes it back at once") {
           kReadAtOnce);
   }
   SUBCASE("a leave of a reader or a slot, whose scripts are longer, for shorter names") {
-    const LockContext usual = context_of(std::string(96, 'n'), std::string(750, 'j'));
+    const LockContext usual = context_of(std::string(96, 'n'), std::string(800, 'j'));
     secrets.token.front() = 's';
     CHECK(std::max(size(Op::acquire, usual), kMaxUnread) + leave(usual) < kReadAtOnce);
-    const LockContext shorter = context_of(std::string(32, 'n'), std::string(330, 'j'));
+    const LockContext shorter = context_of(std::string(32, 'n'), std::string(380, 'j'));
     secrets.token.front() = 'p';
     CHECK(std::max(size(Op::acquire, shorter), kMaxUnread) + leave(shorter) < kReadAtOnce);
   }

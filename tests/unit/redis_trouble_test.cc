@@ -100,7 +100,7 @@ TEST_CASE("trouble: AUTH and SELECT refused") {
   };
   const std::vector<Row> rows = {
       {"WRONGPASS invalid username-password pair or user is disabled.", "wrong user or password"},
-      {"ERR invalid password", "wrong password"},
+      {"ERR invalid password", "wrong user or password"},
       {"ERR Client sent AUTH, but no password is set", "leave it out"},
       {"ERR AUTH <password> called without any password configured for the default user. Are you "
        "sure your configuration is correct?",
@@ -122,6 +122,28 @@ TEST_CASE("trouble: AUTH and SELECT refused") {
   }
   CHECK(redis::handshake_refused(Value{}, {}).permanent);
   CHECK_FALSE(redis::handshake_refused(error("LOADING x"), {}).permanent);
+}
+
+TEST_CASE("trouble: a refused password: where it comes from, and what may be wrong with it there") {
+  const auto why = [](const redis::Credentials& who) {
+    return redis::handshake_refused(error("WRONGPASS invalid"), who).why;
+  };
+  const std::string from_file = "wrong user or password (the password is from /etc/secret";
+  CHECK(why({"", "geheim", "/etc/secret"}) == from_file + ")");
+  CHECK(why({"u", "geheim", "/etc/secret"}) == from_file + "); or the user is disabled");
+  CHECK(why({"", "geheim\n", "/etc/secret"}) == from_file + " and ends with a newline)");
+  CHECK(why({"", "geheim\r", "/etc/secret"}) == from_file + " and ends with a newline)");
+  for (const std::string password : {"geheim ", "geheim\t", " geheim"}) {
+    CHECK(why({"", password, "/etc/secret"}) == from_file + " and begins or ends with a blank)");
+  }
+  for (const std::string password : {"\"geheim\"", "'geheim'"}) {
+    CHECK(why({"", password, "/etc/secret"}) == from_file + " and is in quotation marks)");
+  }
+  CHECK(why({"", "\"", "/etc/secret"}) == from_file + ")");
+  CHECK(why({"u", "", ""}) ==
+        "wrong user or password (no password is configured here); or the user is disabled");
+  CHECK(contains(redis::handshake_refused(error("ERR no password is set"), {"", "x", "V"}).why,
+                 "the server has none; leave it out, or set requirepass (the password is from V)"));
 }
 
 TEST_CASE("trouble: what a server says is cut, cleaned, and never repeats a password") {

@@ -158,6 +158,8 @@ TEST_CASE("uri: refused, with the reason") {
       {"redis://db1?db=1", "written /N"},
       {"redis://db1#1", "%23"},
       {"redis://::1:6379", "brackets"},
+      {"redis://h1:26379,h2:26379", "redis+cluster://HOST,HOST, or Sentinels, redis+sentinel://"},
+      {"rediss://:p@h1,h2/0", "several independent servers are one URI each"},
       {"redis://[::1", "without"},
       {"redis://[::1]6379", "may follow"},
       {"redis://[db1]", "not an IPv6 address"},

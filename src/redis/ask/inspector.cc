@@ -87,13 +87,19 @@ std::vector<Inspector::Step> Inspector::all_steps(bool redisson) {
          if (pair) inspection_.appendfsync = reply.elements[1].text;
        }},
       {listening, encode_command({"SUBSCRIBE", channel}),
-       [this](auto& reply, auto) { take_subscription(reply); }},
+       [this](auto& reply, auto) { take_subscription(reply); }, &Inspection::no_messages},
       {server_, ask_if_permitted("1", helper("log")),
        [=, this](auto& reply, auto) { inspection_.may_log = none_denied(reply); }},
       {server_,
        ask_if_permitted("4", helper("queue"), helper("alive"), helper("waiters"), helper("turn"),
                         wake_channel(lock_key_, ""), "queue"),
        [=, this](auto& reply, auto) { inspection_.may_queue = none_denied(reply); }}};
+  for (const char* const option : {"newest", "build"}) {
+    steps.push_back({server_, ask_if_permitted("1", helper(option), "", "option"),
+                     [=, this](auto& reply, auto) {
+                       if (!none_denied(reply)) inspection_.denied_options.emplace_back(option);
+                     }});
+  }
   const auto add_to = [](std::vector<std::string>& denied) {
     return [&denied](const Value& reply, auto) {
       for (const Value& command : reply.elements) denied.push_back(command.text);
@@ -203,9 +209,10 @@ void Inspector::take_permissions(const Value& reply) {
 }
 
 void Inspector::take_subscription(const Value& reply) {
-  if (!reply.text.starts_with("NOPERM")) return;
-  const bool channel = reply.text.find("channel") != std::string::npos;
-  const std::string what = channel ? "&" : "subscribe";
+  if (reply.type != Value::Type::error) return;
+  const bool no_channel =
+      reply.text.starts_with("NOPERM") && reply.text.find("channel") != std::string::npos;
+  const std::string what = no_channel ? "&" : "subscribe";
   if (std::ranges::find(inspection_.denied, what) != inspection_.denied.end()) return;
   inspection_.denied.push_back(what);
 }

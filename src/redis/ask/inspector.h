@@ -21,6 +21,7 @@ struct Inspection {
   std::optional<lock::Unreachable> trouble;
   std::optional<lock::Unreachable> no_time;
   std::optional<lock::Unreachable> no_info;
+  std::optional<lock::Unreachable> no_messages;  ///< why SUBSCRIBE was not answered
   std::string place;                         ///< the address of a TCP server, wherever it was found
   std::optional<lock::Duration> round_trip;  ///< the shortest of a few
   std::optional<std::chrono::milliseconds> ahead;  ///< its clock, of ours
@@ -36,6 +37,7 @@ struct Inspection {
   std::vector<std::string> denied_sharded;
   /// What --as redisson needs besides, if the check asked for that; as in `denied`.
   std::vector<std::string> denied_redisson;
+  std::vector<std::string> denied_options;  ///< of "newest" and "build", whose key may not be used
   bool may_log = true;    ///< the user may write into the lock's log, or we do not know
   bool may_queue = true;  ///< the user may use the lock's queue, or we do not know
   /// When the server's certificate expires, if it speaks TLS.

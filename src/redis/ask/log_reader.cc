@@ -37,9 +37,12 @@ std::optional<lock::Unreachable> why_not_read(const Value& reply, const std::str
     return lock::Unreachable{.why = key + "is not a log; delete it"};
   }
   if (part.size() == 3 && part[0].text == "long") {
-    return lock::Unreachable{.why = key + "has " + std::to_string(part[2].integer / 1'000'000) +
-                                    " MB in " + std::to_string(part[1].integer) +
-                                    " lines, which are longer than any of redlock's; delete it"};
+    const bool long_lines = part[2].integer / 4096 > part[1].integer;
+    return lock::Unreachable{
+        .why = key + "has " + std::to_string(part[2].integer / 1'000'000) + " MB in " +
+               std::to_string(part[1].integer) + " lines, " +
+               (long_lines ? "which are longer than any of redlock's; delete it"
+                           : "more than redlock reads; delete it, and keep fewer (--log-entries)")};
   }
   if (part.empty() || part[0].text != "log") return unexpected_reply(reply);
   return std::nullopt;

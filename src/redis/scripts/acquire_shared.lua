@@ -8,7 +8,6 @@
 --
 -- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.
 local token, readers = ARGV[1], KEYS[5]
---include sizes
 --include readers
 --include asked
 --include enter

@@ -10,7 +10,6 @@
 -- its time that until the first slot may be free. Without that element: {'refused', 'shared:GENERATION', …}, a
 -- waiter for something else than one of as many slots is before us; {'refused', 'type:crowd', …}, see slots.lua.
 local token, readers = ARGV[1], KEYS[5]
---include sizes
 --include readers
 --include asked
 --include slots

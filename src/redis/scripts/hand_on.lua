@@ -12,7 +12,6 @@
 local prefix = ARGV[1]
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
---include sizes
 --include queue
 --include turn
 if ARGV[2] ~= '' then
@@ -25,13 +24,13 @@ local head = kind == 'string' and redis.call('GETRANGE', KEYS[1], 0, 11)
 if head and string.sub(head, 1, 8) == 'cooling:' then
   local left = string.format('cools %.0f', redis.call('PTTL', KEYS[1]))
   local told = 0
-  for _, each in ipairs(try('ZRANGE', queue, 0, 7) or {}) do
+  for _, each in ipairs(is_small(queue, 8) and try('ZRANGE', queue, 0, 7) or {}) do
     if told < 2 and #each <= 64 and (tell(each, left) or 0) > 0 then told = told + 1 end
   end
 end
 -- The list of readers has one member more than there are readers: see readers.lua and slots.lua.
 local slots = head and string.match(head, '^shared:p%x%x(%x%x)')
-local small = slots and is_small(prefix .. 'readers', 1024)
+local small = slots and is_small(prefix .. 'readers', 1024, 1024)
 local taken = small and try('ZRANGEBYSCORE', prefix .. 'readers', '(' .. string.format('%.0f', clock),
                             '+inf', 'LIMIT', 0, 256)
 local free = kind == 'none' or (taken and #taken <= tonumber(slots, 16))

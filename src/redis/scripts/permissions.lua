@@ -7,7 +7,8 @@
 -- KEYS[1] to KEYS[4]  as in acquire.lua; with ARGV[2] 'queue' the keys of queue.lua
 -- KEYS[1]  alone: the log; with ARGV[2] 'sharded' the lock, on a node of a Cluster: a server before Redis 7 does
 --          not know SPUBLISH, and no permission is missing there; with ARGV[2] 'redisson' the lock: what redisson.lua
---          needs besides, and in ARGV[3] the queue of Redisson's fair locks
+--          needs besides, and in ARGV[3] the queue of Redisson's fair locks; with ARGV[2] 'option' the key that
+--          --newest or --build needs
 -- ARGV[1]  but for the log: a channel of the lock that has no subscriber
 --
 -- {command, …}, in lower case; empty if no permission is missing. '&': the channel.
@@ -28,9 +29,14 @@ if ARGV[2] == 'sharded' then
   return denied
 elseif ARGV[2] == 'redisson' then
   local fields = try('HLEN', KEYS[1])
-  if type(fields) ~= 'number' or fields <= 1 then try('HGETALL', KEYS[1]) end
-  try('LINDEX', ARGV[3], 0)
+  local size = redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 1)
+  if (tonumber(fields) or 0) <= 1 and (tonumber(size) or 0) <= 16384 then try('HGETALL', KEYS[1]) end
+  try('LINDEX', ARGV[3], 'none')
   try('PUBLISH', ARGV[1], '')
+  return denied
+elseif ARGV[2] == 'option' then
+  if (tonumber(try('STRLEN', KEYS[1])) or 0) <= 1024 then try('GET', KEYS[1]) end
+  try('SET', KEYS[1], '', 'PX', 'none')
   return denied
 elseif #KEYS == 1 then
   try('XADD', KEYS[1], 'none', '', '')

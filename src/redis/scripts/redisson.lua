@@ -32,10 +32,7 @@ end
 
 -- Of a read-write lock, which does not respect other locks.
 local function has_mode()
-  local all = size_of(lock) <= 16384 and server.pcall('HGETALL', lock) or {}
-  for at = 1, #all, 2 do
-    if all[at] == 'mode' then return true end
-  end
+  return (tonumber(server.pcall('HSTRLEN', lock, 'mode')) or 0) > 0
 end
 
 -- The types by which the scripts know other programs' keys.

@@ -49,7 +49,7 @@ local function has_others()
 end
 
 -- A reader that the tombstone does not name could put the lock back beside the next holder.
-if ARGV[3] ~= '' and KEYS[3] and not is_small(KEYS[3], 1000) then
+if ARGV[3] ~= '' and KEYS[3] and not is_small(KEYS[3], 1000, 1000) then
   return redis.error_reply('ERR too many readers for --now: the lock is free when their jobs have ended')
 end
 

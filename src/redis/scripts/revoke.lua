@@ -34,7 +34,7 @@ local notice = 'revoked ' .. (string.match(value, ' (.*)') or '')
 local told = 0
 local readers = {''}
 -- Readers that the script cannot name hear of the revocation at their next renewal.
-if KEYS[2] then readers = is_small(KEYS[2], 1 / 0) and redis.pcall('ZRANGE', KEYS[2], 0, 999) or {} end
+if KEYS[2] then readers = is_small(KEYS[2], 1000) and redis.pcall('ZRANGE', KEYS[2], 0, 999) or {} end
 for _, reader in ipairs(readers) do
   local heard = redis.pcall('PUBLISH', ARGV[3] .. reader, notice)
   told = told + (type(heard) == 'number' and heard or 0)

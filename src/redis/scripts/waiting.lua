@@ -11,10 +11,10 @@
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 -- Few records have expired: each request of a waiter removes some of them.
-local expired = is_small(KEYS[2], 1 / 0) and
+local expired = is_small(KEYS[2], 1000) and
                 redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', clock, 'LIMIT', 0, 1000) or {}
 local answer = {'waiting', redis.call('ZCARD', KEYS[2]) - #expired}
-local queue = is_small(KEYS[1], 1 / 0) and redis.call('ZRANGE', KEYS[1], 0, 999, 'WITHSCORES') or {}
+local queue = is_small(KEYS[1], 1000) and redis.call('ZRANGE', KEYS[1], 0, 999, 'WITHSCORES') or {}
 for at = 1, #queue, 2 do
   local ends = tonumber(redis.call('ZSCORE', KEYS[2], queue[at]) or 0)
   if ends > clock then

@@ -204,16 +204,15 @@ void TlsContext::trust(SSL_CTX* context) const {
     if (ssl.SSL_CTX_set_default_verify_paths(context) != 1) throw std::bad_alloc();
   }
   if (!settings_.ca.empty()) {
-    const std::string what = "TLS authority file (--tls-ca)";
-    check_readable(what, settings_.ca);
+    check_readable(settings_.names.ca, settings_.ca);
     if (ssl.SSL_CTX_load_verify_file(context, settings_.ca.c_str()) != 1) {
-      refuse(what, settings_.ca, "holds no certificate in PEM form");
+      refuse(settings_.names.ca, settings_.ca, "holds no certificate in PEM form");
     }
     // A certificate that the user names is trusted, even one of an authority that is not a root.
     ssl.X509_VERIFY_PARAM_set_flags(ssl.SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
   }
   if (!settings_.ca_dir.empty()) {
-    check_readable("TLS authority directory (--tls-ca-dir)", settings_.ca_dir, O_DIRECTORY);
+    check_readable(settings_.names.ca_dir, settings_.ca_dir, O_DIRECTORY);
     if (ssl.SSL_CTX_load_verify_dir(context, settings_.ca_dir.c_str()) != 1) throw std::bad_alloc();
   }
 }
@@ -221,8 +220,7 @@ void TlsContext::trust(SSL_CTX* context) const {
 void TlsContext::identify(SSL_CTX* context) const {
   if (settings_.cert.empty() && settings_.key.empty()) return;
   const OpenSsl& ssl = *openssl_;
-  const std::string key_name = "TLS key (--tls-key)";
-  const std::string cert_name = "TLS certificate (--tls-cert)";
+  const auto& [ca_name, ca_dir_name, cert_name, key_name] = settings_.names;
   if (settings_.cert.empty()) {
     fail(key_name, settings_.key, "there is no certificate to go with it; give --tls-cert");
   }

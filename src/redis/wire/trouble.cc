@@ -27,6 +27,21 @@ lock::Unreachable maybe(std::string why) {
   return {true, false, std::move(why)};
 }
 
+/// Where a refused password comes from, and what may be wrong with it there.
+std::string origin_of(const Credentials& who) {
+  const std::string& password = who.password;
+  if (password.empty()) return who.user.empty() ? "" : " (no password is configured here)";
+  const char first = password.front();
+  const char last = password.back();
+  const bool quoted = password.size() > 1 && first == last && (last == '"' || last == '\'');
+  return " (the password is from " + os::printable(who.source) +
+         (last == '\n' || last == '\r'                 ? " and ends with a newline"
+          : first == ' ' || last == ' ' || last == '\t' ? " and begins or ends with a blank"
+          : quoted                                      ? " and is in quotation marks"
+                                                        : "") +
+         ")";
+}
+
 std::string without(std::string text, const std::string& secret) {
   if (secret.empty()) return text;
   for (std::size_t at = text.find(secret); at != text.npos; at = text.find(secret, at + 3)) {
@@ -60,6 +75,7 @@ constexpr std::string_view kFull = "max number of clients";
 constexpr std::string_view kUnread = "unauthenticated";
 constexpr std::string_view kWantsPassword =
     "wants a password and none is configured; give --password-file or set REDLOCK_PASSWORD";
+constexpr std::string_view kWrongPassword = "wrong user or password";
 constexpr std::string_view kHasNoPassword =
     "a password is configured here, but the server has none; leave it out, or set requirepass";
 constexpr std::string_view kIsHostUp = "; is the host up, and does no firewall drop the packets?";
@@ -76,7 +92,7 @@ constexpr std::string_view kMovesSlot =
 // https://redis.io/docs/reference/protocol-spec/ and the server.c of Redis.
 constexpr Known kCodes[] = {
     {"NOAUTH", Cure::person, false, kWantsPassword},
-    {"WRONGPASS", Cure::person, false, "wrong user or password (or the user is disabled)"},
+    {"WRONGPASS", Cure::person, false, kWrongPassword},
     {"NOPERM", Cure::person, true, kNoPermission},
     {"DENIED", Cure::person, false,
      "is in protected mode and accepts only local connections; set a password or bind there"},
@@ -117,7 +133,7 @@ constexpr Known kPhrases[] = {
      "has reached its maximum number of clients; raise maxclients or close idle ones"},
     {"The user executing the script can't", Cure::person, true, kNoPermission},
     {"ACL failure in script", Cure::person, true, kNoPermission},
-    {"invalid password", Cure::person, false, "wrong password"},
+    {"invalid password", Cure::person, false, kWrongPassword},
     {"without any password configured", Cure::person, false, kHasNoPassword},
     {"no password is set", Cure::person, false, kHasNoPassword},
     {"for 'auth' command", Cure::person, false,
@@ -161,15 +177,19 @@ bool hung_up(int error) {
   return error == 0 || error == ECONNRESET || error == EPIPE;
 }
 
-lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
+lock::Unreachable explain(std::string_view text, Fate fate, const Credentials& who = {}) {
   const Known* const known = find_known(text);
   const bool applied = fate == Fate::maybe_applied;
-  if (known == nullptr) return {applied, false, "answered with an error: " + shown(text, secret)};
+  if (known == nullptr) {
+    return {applied, false, "answered with an error: " + shown(text, who.password)};
+  }
   // A server that turns us away says so without reading our request.
   const bool turned_away =
       known->code == "DENIED" || known->code == kFull || known->code == kUnread;
   std::string why(known->why);
-  if (known->quote) why += " (it says: " + shown(text, secret) + ")";
+  if (known->why == kWrongPassword || known->why == kHasNoPassword) why += origin_of(who);
+  if (known->why == kWrongPassword && !who.user.empty()) why += "; or the user is disabled";
+  if (known->quote) why += " (it says: " + shown(text, who.password) + ")";
   return {applied && !turned_away, known->cure == Cure::person, std::move(why)};
 }
 
@@ -319,7 +339,7 @@ lock::Unreachable handshake_refused(const Value& reply, const Credentials& crede
     return {false, true,
             "answered AUTH or SELECT with something other than OK; is it a Redis server?"};
   }
-  return explain(reply.text, Fate::never_sent, credentials.password);
+  return explain(reply.text, Fate::never_sent, credentials);
 }
 
 lock::Unreachable unexpected_reply(const Value& reply) {

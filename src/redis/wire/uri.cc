@@ -76,6 +76,10 @@ bool is_place(std::string_view text) {
   return fits;
 }
 
+bool is_path(std::string_view text) {
+  return text.starts_with('/') && is_plain(text, "/.-_");
+}
+
 /// The safe part of a rejected URI: all of it if it has the form of a place; otherwise we do not
 /// know where its password is, and show the scheme: "redis://***". Empty if there is no scheme: the
 /// word may itself be a password, or a part of one with blanks.
@@ -86,8 +90,7 @@ std::string redact(std::string_view uri) {
   if (end == 0 || end > kLongestScheme || !is_plain(uri.substr(0, end), "+-.")) return {};
   const std::string scheme(uri.substr(0, end + 3));
   const std::string_view rest = uri.substr(scheme.size());
-  const bool path = rest.starts_with('/') && is_plain(rest, "/.-_");
-  const bool place = scheme == "unix://" ? path : is_place(rest);
+  const bool place = scheme == "unix://" ? is_path(rest) : is_place(rest);
   return place && uri.size() <= kLongestShown ? std::string(uri) : scheme + "***";
 }
 
@@ -262,6 +265,11 @@ void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
     text.refuse("in a user or password, \"/\" is written %2F");
   }
   if (endpoint.kind == tcp) {
+    if (nodes.find(',') != nodes.npos) {
+      text.refuse(
+          "one URI with several hosts is a Cluster, redis+cluster://HOST,HOST, or Sentinels, "
+          "redis+sentinel://HOST,HOST/SERVICE; several independent servers are one URI each");
+    }
     endpoint.address = text.address(nodes, kRedisPort);
     if (!path.empty()) endpoint.db = text.database(path);
     return;
@@ -317,6 +325,11 @@ std::string read_password(const std::string& file) {
   const bool read = fd && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) &&
                     os::read_all(fd.get(), text, kLongest) == 0;
   return read && text.size() <= kLongest ? password_in(text) : std::string();
+}
+
+std::string with_scheme(std::string_view word) {
+  if (is_path(word)) return "unix://" + std::string(word);
+  return is_place(word) ? "redis://" + std::string(word) : "";
 }
 
 bool is_host(std::string_view text) {

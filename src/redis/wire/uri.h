@@ -14,7 +14,8 @@ namespace redlock::redis {
 struct Credentials {
   std::string user;
   std::string password;
-  std::string file{};  ///< where the password came from; empty: it cannot change
+  std::string source = {};  ///< of the password, for messages: a file, a variable, "its URI in …"
+  std::string file = {};    ///< where the password came from; empty: it cannot change
 
   [[nodiscard]] bool given() const { return !user.empty() || !password.empty(); }
 };
@@ -78,6 +79,9 @@ std::string password_in(std::string_view text);
 
 /// The password that a regular file holds now. Empty: there is none, or it cannot be read.
 std::string read_password(const std::string& file);
+
+/// What a host ("db1:6379") or a path was probably meant to be: a URI. Empty: the word is neither.
+std::string with_scheme(std::string_view word);
 
 /// Whether a text from a server can be a host: a name or an address, as in Address.
 bool is_host(std::string_view text);

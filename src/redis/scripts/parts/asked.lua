@@ -30,8 +30,8 @@ local function refuse(word, blocker, left, holder)
     place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
   elseif ticket == '' then
     -- Another program may have added a waiter with a huge ticket. A score counts exactly up to 2^53.
-    local last = try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {}
-    if #(last[1] or '') > 64 then clear() end
+    -- The name of the last one can only be measured with those of all.
+    local last = is_small(queue, 1024, 1024) and try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {}
     ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last[2]) or 0) + 1), 2 ^ 53))
   end
   return away or {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}

@@ -6,7 +6,7 @@
 -- holder  the key of the holder hash: its field shared, the lock's description, becomes that of a reader that stays
 local function exit()
   redis.call('ZREM', readers, token)
-  local small = is_small(readers, 1024)
+  local small = is_small(readers, 1024, 1024)
   local others = small and redis.call('ZRANGEBYSCORE', readers, '(' .. string.format('%.0f', clock), '+inf',
                                       'LIMIT', 0, 2)
   if small and #others < 2 then

@@ -13,6 +13,7 @@
 -- that has the turn.
 local queue, alive, waiters, turn = prefix .. 'queue', prefix .. 'alive', prefix .. 'waiters', prefix .. 'turn'
 local life = 20000
+--include sizes
 
 -- Where the user lacks a permission, or another program uses a key, there is no queue.
 local function try(...)
@@ -26,12 +27,16 @@ local function forget(waiter)
   return try('ZREM', queue, waiter) or 0
 end
 
--- Another program has put a name there that is longer than any of ours. Further ones may be as long, so we
--- read no more: the waiters' next requests make a new queue.
+-- A large key would keep the other clients waiting.
+local function unlink(key)
+  if not try('UNLINK', key) then try('DEL', key) end
+end
+
+-- Another program has put names there that are longer than any of ours. We read no more: the waiters' next requests
+-- make a new queue.
 local function clear()
-  for _, key in ipairs({queue, alive}) do
-    if not try('UNLINK', key) then try('DEL', key) end
-  end
+  unlink(queue)
+  unlink(alive)
 end
 
 -- We asked just now.

@@ -3,7 +3,7 @@
 -- What acquire_shared.lua and acquire_slot.lua have in common once we may enter.
 
 -- Readers that died are removed, some at a time.
-local sweeps = shared and is_small(readers, 1 / 0)
+local sweeps = shared and is_small(readers, 32)
 for _, each in ipairs(sweeps and try('ZRANGEBYSCORE', readers, '-inf', clock, 'LIMIT', 0, 32) or {}) do
   if each ~= token then
     try('ZREM', readers, each)
@@ -13,5 +13,5 @@ end
 -- If nobody held the lock, all that the hash still says is about former holders.
 local first = not shared
 local life = enter(ttl)
-if first and not try('UNLINK', KEYS[2]) then try('DEL', KEYS[2]) end
+if first then unlink(KEYS[2]) end
 if not joins then try('HSET', KEYS[2], shared, ARGV[3]) end

@@ -10,7 +10,7 @@
 local slot, slots = string.match(token, '^p(%x%x)(%x%x)')
 local fits = shared and string.match(shared, '^shared:p%x%x(%x%x)') == slots
 local taken, soonest = {}, math.huge
-local crowd = slot and fits and not is_small(readers, 1024)
+local crowd = slot and fits and not is_small(readers, 1024, 1024)
 if slot and fits and not crowd then
   local from = '(' .. string.format('%.0f', clock)
   for _, each in ipairs(redis.call('ZRANGEBYSCORE', readers, from, '+inf')) do

@@ -27,7 +27,7 @@ if ours then
 else
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
   -- Nobody held the lock, so all that the hash still says is about former holders.
-  if not try('UNLINK', KEYS[2]) then try('DEL', KEYS[2]) end
+  unlink(KEYS[2])
 end
 
 --include grant

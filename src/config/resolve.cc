@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "config/value.h"
@@ -76,16 +77,20 @@ FileRead read_file(const std::string& path, std::size_t most, Draft& draft) {
   return file;
 }
 
-/// Warns if others may write the file, or read it although its content is secret. Only we can open
-/// a pipe, or a file that the shell opened (/dev/stdin, /dev/fd/63). The group of a file that root
-/// owns is the administrator's choice.
+/// A file that others can open by this path, too: no pipe, and not what the shell opened for us
+/// alone (/dev/stdin, /dev/fd/63).
+bool is_kept(const FileRead& file, const std::string& path) {
+  return S_ISREG(file.status.st_mode) && !path.starts_with("/dev/fd/") && path != "/dev/stdin" &&
+         !path.starts_with("/proc/");
+}
+
+/// Warns if others may write the file, or read it although its content is secret. The group of a
+/// file that root owns is the administrator's choice.
 void warn_of_exposure(const FileRead& file, const std::string& path, Content content,
                       Settings& settings) {
-  const bool opened_by_shell =
-      path.starts_with("/dev/fd/") || path == "/dev/stdin" || path.starts_with("/proc/");
   const mode_t mode = file.status.st_mode;
   const bool of_root = file.status.st_uid == 0;
-  if (!S_ISREG(mode) || opened_by_shell) return;
+  if (!is_kept(file, path)) return;
   const bool secret = content == Content::secret;
   const mode_t others = mode & (of_root ? S_IRWXO : S_IRWXG | S_IRWXO);
   const bool read = secret && (others & (S_IRGRP | S_IROTH)) != 0;
@@ -193,19 +198,23 @@ void check_servers(const Draft& draft) {
   }
 }
 
-std::string read_password(const std::string& path, Draft& draft) {
+redis::Credentials read_password(const std::string& path, Draft& draft) {
   constexpr std::size_t kLongest = 64 * std::size_t{1024};
-  FileRead file = read_file(path, kLongest, draft);
-  std::string& text = file.text;
+  const FileRead file = read_file(path, kLongest, draft);
   const std::string name = place(draft, key::password_file);
   if (const std::string why = file.trouble(); !why.empty()) refuse_file(name, path, why);
-  if (text.size() > kLongest) refuse_file(name, path, "too long for a password");
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.ends_with('\r')) text.pop_back();
-  if (text.empty()) refuse_file(name, path, "it is empty");
-  if (text.find('\n') != std::string::npos) refuse_file(name, path, "expected one line");
+  if (file.text.size() > kLongest) refuse_file(name, path, "too long for a password");
+  const std::string password = redis::password_in(file.text);
+  if (password.empty()) {
+    const bool blank = file.text.find_first_not_of("\r\n") == std::string::npos;
+    refuse_file(name, path, blank ? "it is empty" : "expected one line");
+  }
   warn_of_exposure(file, path, Content::secret, draft.settings);
-  return text;
+  redis::Credentials secret{.user = {}, .password = password, .source = path};
+  std::error_code unknown;  // then we do not read it again
+  // A keeper has another directory.
+  if (is_kept(file, path)) secret.file = std::filesystem::absolute(path, unknown);
+  return secret;
 }
 
 /// The password and the file may have different origins: the higher origin wins, then the password.
@@ -214,7 +223,7 @@ redis::Credentials choose_password(Draft& draft) {
   const bool by_file =
       !file.empty() &&
       (draft.password.empty() || draft.origin(key::password_file) > draft.origin(key::password));
-  if (by_file) return {{}, read_password(file, draft), file};
+  if (by_file) return read_password(file, draft);
   if (!draft.password.empty()) return {{}, draft.password, origin_of(draft, key::password)};
   return {{}, draft.rediscli_auth, "REDISCLI_AUTH"};
 }
@@ -227,7 +236,7 @@ void add_password(Draft& draft) {
     server.sentinel_credentials.source = who.source = in_uri;
     if (!who.password.empty()) continue;
     if (!chosen) chosen = choose_password(draft);
-    who = {who.user, chosen->password, chosen->source};
+    who = {who.user, chosen->password, chosen->source, chosen->file};
   }
 }
 

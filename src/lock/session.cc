@@ -297,9 +297,10 @@ void Session::tick_releasing() {
 void Session::check_release() {
   using Whom = Acquisition::Whom;
   Release& release = acquisition_.release();
-  // After a wait in vain we do not wait for servers that have not answered before.
-  const Whom whom = ended_in_vain() ? Whom::answering : Whom::all;
-  const bool settled = acquisition_.gave_back(whom) && done_marks_.settled();
+  const bool settled = acquisition_.gave_back(Whom::all) && done_marks_.settled();
+  // After a wait in vain, servers that have not answered before get only the time for late answers.
+  const bool in_vain =
+      ended_in_vain() && acquisition_.gave_back(Whom::answering) && done_marks_.settled();
   const bool owes_marks = job_ && may_mark() && done_marks_.marked() < quorum(plan_.servers);
   const bool quorum_released =
       job_ && !owes_marks && release.released(lease().attempt()) >= quorum(plan_.servers);
@@ -310,8 +311,9 @@ void Session::check_release() {
   const bool undoes = never_ours && (may_mark() || cools_);
   const bool answered = quorum_released && acquisition_.gave_back(Whom::answering);
   if (settled || answered || (never_ours && !undoes)) return finish();
-  if (quorum_released) {
-    const Duration patience = may_stay_long() ? plan_.server_timeout : plan_.late_answers;
+  if (quorum_released || in_vain) {
+    const bool longer = job_ && may_stay_long();
+    const Duration patience = longer ? plan_.server_timeout : plan_.late_answers;
     if (patience == Duration::zero()) return finish();
     release_limit_ = std::min(release_limit_, now_ + patience);
   }

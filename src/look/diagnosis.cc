@@ -367,6 +367,18 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
       add("distinct", {Level::misconfigured, "is the same server as " + twin +
                                                  ", and a server has one vote; leave one out"});
     }
+    const std::string run_id = inspection.field("run_id");
+    const auto another = std::ranges::find_if(inspection.run_ids, [&](const std::string& found) {
+      return !found.empty() && found != run_id;
+    });
+    if (another != inspection.run_ids.end()) {
+      add("distinct",
+          {Level::misconfigured,
+           fmt::format("this address leads to several servers (run_id {} and {}), so that two jobs "
+                       "may have one lock; give one that leads to a single server, or each as a "
+                       "server of its own",
+                       shown(run_id).substr(0, 8), shown(*another).substr(0, 8))});
+    }
     add("uptime", judge_uptime(inspection, settings));
     add("persistence", judge_persistence(inspection, settings));
     add("memory", judge_memory(inspection));

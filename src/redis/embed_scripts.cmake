@@ -3,7 +3,7 @@
 # Writes OUTPUT, a C++ file that defines one string_view for each Lua script named in SCRIPTS
 # (paths, separated by commas), with parts/queue.lua in place of a line `--include queue`, and so on; and the
 # SHA-1 sums of those that may go by hash (requests/scripts.h). Comment lines, and blanks that Lua does not need, are left out: they
-# would go over the wire.
+# would go over the wire. TAIL, if given, ends each script: the same script with another hash.
 
 # Removes the blanks around operators, brackets and quotes, but not within quotes.
 function(squeeze variable)
@@ -39,6 +39,7 @@ foreach(path IN LISTS SCRIPTS)
   string(REGEX REPLACE "\n\n+" "\n" lua "${lua}")
   string(STRIP "${lua}" lua)
   squeeze(lua)
+  string(APPEND lua "${TAIL}")
   string(APPEND text "constinit const std::string_view ${name} =\n    R\"lua(${lua})lua\";\n\n")
   set(lua_of_${name} "${lua}")
 endforeach()

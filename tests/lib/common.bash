@@ -548,7 +548,8 @@ black_hole() { start_listener BLACK_HOLE listener.py black_hole "$@"; }
 garbage_server() { start_listener GARBAGE listener.py garbage "$(printf '%b.' "$1")"; }
 
 # delay_proxy UPSTREAM MS: UPSTREAM (a socket's path or HOST:PORT) behind a line that takes MS
-# milliseconds in each direction; sets PROXY_URI, PROXY_PORT.
+# milliseconds in each direction; sets PROXY_URI, PROXY_PORT. Of several upstreams (A,B), each
+# connection gets the next one.
 delay_proxy() {
   PROXY_STATS=$(mktemp "$SCRATCH/proxy.XXXXXX")
   start_listener PROXY delay_proxy.py "$PROXY_STATS" "$@"

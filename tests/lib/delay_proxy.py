@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """delay_proxy.py PORT_FILE STATS_FILE UPSTREAM MS
 
-Forwards connections to UPSTREAM (a Unix socket's path or HOST:PORT), each direction MS milliseconds
-late and in order. STATS_FILE has the lines "connections N" and "round_trips N".
+Forwards connections to UPSTREAM (a Unix socket's path or HOST:PORT; with several, separated by
+commas, in turn), each direction MS milliseconds late and in order. STATS_FILE has the lines "connections N" and "round_trips N".
 """
 import asyncio
 import os
@@ -66,11 +66,13 @@ async def forward(reader, writer, spoke):
 async def serve(reader, writer):
     counts["connections"] += 1
     write_stats()
+    upstreams = UPSTREAM.split(",")
+    upstream = upstreams[counts["connections"] % len(upstreams)]
     try:
-        if UPSTREAM.startswith("/"):
-            up_reader, up_writer = await asyncio.open_unix_connection(UPSTREAM)
+        if upstream.startswith("/"):
+            up_reader, up_writer = await asyncio.open_unix_connection(upstream)
         else:
-            host, port = UPSTREAM.rsplit(":", 1)
+            host, port = upstream.rsplit(":", 1)
             up_reader, up_writer = await asyncio.open_connection(host, int(port))
     except OSError:
         writer.close()

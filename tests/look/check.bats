@@ -345,6 +345,24 @@ of_minutes() {
   nothing_left A B
 }
 
+@test "check: one address of two servers" {
+  start_server B
+  delay_proxy "$A_SOCKET,$B_SOCKET" 0
+  check -S "$PROXY_URI"
+  assert_status 78
+  found failure distinct "$PROXY_URI" 'leads to several servers' 'that leads to a single server'
+}
+
+@test "check: two addresses of one name, with a server of its own each" {
+  start_server B --tcp
+  [[ $(getent ahosts localhost) == *::1*127.0.0.1* && -e /proc/net/if_inet6 ]] ||
+    skip 'localhost has one address here'
+  start_server D --port "$B_PORT" --bind ::1
+  check -S "redis://localhost:$B_PORT"
+  assert_status 78
+  found failure distinct "redis://localhost:$B_PORT" 'leads to several servers'
+}
+
 @test "check: eviction that may hit a lock that is held" {
   local policy
   for policy in allkeys-lru allkeys-random volatile-lru volatile-ttl; do

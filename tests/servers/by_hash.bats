@@ -7,7 +7,10 @@
 load ../lib/common
 load ../lib/acl
 
+LATER_REDLOCK=${REDLOCK%/*}/tests/redlock_later # its scripts have other hashes
+
 setup() {
+  [[ -x $LATER_REDLOCK ]] || fail "there is no $LATER_REDLOCK: cmake --build … --target redlock_later"
   start_server A
   export REDLOCK_SERVERS=$A_URI
 }
@@ -49,6 +52,53 @@ refused() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
   assert_status 0
   assert_no_key A L
 }
+
+@test "by hash: what a release leaves to hand on is repeated in full, after SCRIPT FLUSH and for another version" {
+  local holder waiter
+  for holder in "$REDLOCK" "$LATER_REDLOCK"; do
+    for waiter in "$REDLOCK" "$LATER_REDLOCK"; do
+      cli A script flush >/dev/null
+      run -0 "$holder" acquire --ttl 1s other # the server knows what acquires, and not what hands on
+      wait_until "$BOUND" lacks_key A other
+      background "$holder" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
+      wait_for "$SCRATCH/ready"
+      local job=$BACKGROUND_PID
+      background "$waiter" run -vv L -- true
+      wait_until "$BOUND" listens
+      [[ $holder != "$waiter" ]] || cli A script flush >/dev/null
+      cli A config resetstat >/dev/null
+      : >"$SCRATCH/go"
+      await "$job"
+      assert_status 0
+      await "$BACKGROUND_PID"
+      assert_status 0
+      # Only whoever hands the lock on sends a message: without one, the waiter had to ask by itself.
+      [[ $(calls_of A publish) == 1 ]] || fail "$holder wakes $waiter: $(cli A info commandstats)"
+      rm "$SCRATCH/ready" "$SCRATCH/go"
+    done
+  done
+}
+listens() { [[ $(cli A pubsub channels '*wake*') == *wake* ]]; }
+
+@test "by hash: a server without EVALSHA gets everything in full" {
+  start_server B --rename-command EVALSHA ''
+  local REDLOCK_SERVERS=$B_URI
+  background "$REDLOCK" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
+  wait_for "$SCRATCH/ready"
+  local job=$BACKGROUND_PID
+  run -1 "$REDLOCK" run -n L -- true
+  background "$REDLOCK" run L -- true
+  wait_until "$BOUND" listens_on_b
+  cli B config resetstat >/dev/null
+  : >"$SCRATCH/go"
+  await "$job"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $(calls_of B publish) == 1 ]] || fail "$(cli B info commandstats)"
+}
+listens_on_b() { [[ $(cli B pubsub channels '*wake*') == *wake* ]]; }
 
 @test "by hash: a waiter teaches the server the script by which the holder wakes it" {
   teaches redlock '{}'

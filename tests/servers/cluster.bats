@@ -550,3 +550,16 @@ cpu_of_children() {
     assert_contains "$stderr" 'does not speak the Redis protocol'
   done
 }
+
+@test "cluster: nodes that announce no name are at the host that was dialed" {
+  server_at_least 7 || skip 'nodes have no preferred kind of endpoint (Redis 7)'
+  quiet_cluster 3 0 --cluster-preferred-endpoint-type hostname
+  local node
+  for node in "${CLUSTER[@]}"; do
+    lock_at "$node"
+    REDLOCK_SERVERS="$(seeds C1)" run --separate-stderr "$REDLOCK" run -n "$LOCK" -- "$REDLOCK" list
+    assert_status 0
+    assert_contains "$output" "$LOCK"
+    [[ -z $stderr ]] || fail "$stderr"
+  done
+}

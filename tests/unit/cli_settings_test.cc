@@ -274,7 +274,9 @@ TEST_CASE(
   CHECK(password(flag, all) == "uri");
   all["REDLOCK_SERVERS"] = "redis://one";
   CHECK(password(flag, all) == "flag");
+  CHECK(settings(flag, all).servers.at(0).credentials.file == by_flag.path());
   CHECK(password({}, all) == "variable");
+  CHECK(settings({}, all).servers.at(0).credentials.file.empty());
   all.erase("REDLOCK_PASSWORD");
   CHECK(password({}, all) == "file");
   all.erase("REDLOCK_PASSWORD_FILE");

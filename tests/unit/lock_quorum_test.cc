@@ -134,6 +134,26 @@ TEST_CASE("with a time for late answers, a quorum of confirmed releases waits fo
   CHECK(harness.session.finished());
 }
 
+TEST_CASE("with a time for late answers, the end of a vain wait waits for a server that may grant") {
+  Plan plan = plan_for(3);
+  plan.late_answers = 50ms;
+  Harness harness(plan);
+  for (const ServerIndex server : {0U, 1U}) {
+    harness.answer(server, Op::acquire, no_answer(false, true));
+  }
+  harness.advance(49ms);
+  CHECK_FALSE(harness.session.finished());
+  SUBCASE("until its answers come") {
+    harness.answer(2, Op::acquire, Granted{});
+    CHECK_FALSE(harness.session.finished());
+    harness.answer(2, Op::release, Released{});
+  }
+  SUBCASE("until the time is over") {
+    harness.advance(1ms);
+  }
+  CHECK(harness.session.finished());
+}
+
 TEST_CASE("a server that had a long lock, and does not confirm its release, is named") {
   Plan plan = plan_for(3);
   plan.timing.ttl = 1h;

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -230,7 +231,8 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
   for (const std::string refusal :
        {"-NOSCRIPT No matching script. Please use EVAL.\r\n",
         "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
-        "-NOPERM User cron has no permissions to run the 'evalsha' command\r\n"}) {
+        "-NOPERM User cron has no permissions to run the 'evalsha' command\r\n",
+        "-ERR unknown command 'EVALSHA', with args beginning with: 'abc'\r\n"}) {
     CAPTURE(refusal);
     const bool redisson = refusal.starts_with("-NOSCRIPT");
     PlayedServer server;
@@ -251,6 +253,92 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
     REQUIRE(replies.size() == 1);
     CHECK(std::holds_alternative<lock::Granted>(replies.front().answer));
   }
+}
+
+TEST_CASE("a server that turns us away does not get the script in full") {
+  for (const std::string refusal : {"-NOAUTH Authentication required.\r\n",
+                                    "-ERR Protocol error: unauthenticated multibulk length\r\n",
+                                    "-DENIED Redis is running in protected mode\r\n",
+                                    "-ERR max number of clients reached\r\n"}) {
+    CAPTURE(refusal);
+    PlayedServer server;
+    redis::ServerSet servers({server.endpoint()}, {.key = "L"}, 30s,
+                             [] { return std::string("{}"); }, {}, 0s, {});
+    servers.ask(ask(lock::Op::acquire), kStart);
+    server.read();
+    server.write(refusal);
+    CHECK(servers.turn(kStart).size() == 1);
+    CHECK(server.read().empty());
+  }
+}
+
+TEST_CASE("a later command by hash that fails is repeated in full before the request is answered") {
+  PlayedServer server;
+  Holder holder(server);
+  holder.servers.ask(ask(lock::Op::leave), kStart);
+  CHECK(contains(server.read(), "\nEVALSHA\r"));
+  server.write(array_of({"released"}));
+  CHECK(holder.servers.turn(kStart).empty());
+  server.write("-NOSCRIPT No matching script. Please use EVAL.\r\n");
+  CHECK(holder.servers.turn(kStart).size() == 1);
+  const std::string in_full = server.read();
+  CHECK(in_full.starts_with("*6\r\n$4\r\nEVAL\r\n"));
+  CHECK(contains(in_full, std::string(redis::scripts::hand_on)));
+  server.write(array_of({"free", ""}));
+  CHECK(holder.servers.turn(kStart).empty());
+  CHECK_FALSE(holder.servers.awaits_replies());
+}
+
+TEST_CASE("what a server answers as a replica is asked again, once, where its address leads") {
+  const std::string replica = "-READONLY You can't write against a read only replica.\r\n";
+  PlayedServer server;
+  Holder holder(server);
+  holder.servers.ask(ask(lock::Op::renew), kStart);
+  server.read();
+  server.write(replica + replica);
+  CHECK(holder.servers.turn(kStart).empty());
+  server.accept();
+  holder.servers.turn(kStart);
+  CHECK(contains(server.read(), holder.servers.token(1)));
+  server.write(array_of({"replica", "10.0.0.5:6379"}));
+  const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
+  REQUIRE(replies.size() == 1);
+  const auto& trouble = std::get<lock::Unreachable>(replies.front().answer);
+  CHECK(contains(trouble.why, "has become a replica"));
+  CHECK_FALSE(trouble.permanent);
+  CHECK_FALSE(trouble.maybe_applied);
+}
+
+TEST_CASE("a password that was refused is read again from its file, and no other time") {
+  PlayedServer server;
+  redis::Credentials& who = server.endpoint().credentials;
+  who = {.user = {}, .password = "old", .file = server.endpoint().path + ".password"};
+  const auto write = [&who](std::string_view text) {
+    std::FILE* const file = std::fopen(who.file.c_str(), "w");
+    REQUIRE(file != nullptr);
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fclose(file);
+  };
+  redis::ServerSet servers({server.endpoint()}, {.key = "L"}, 30s,
+                           [] { return std::string("{}"); }, {}, 0s, {});
+  const auto refuse = [&](const std::string& password) {
+    server.accept();
+    CHECK(contains(server.read(), password));
+    server.write("-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    return servers.turn(kStart);
+  };
+  servers.ask(ask(lock::Op::acquire), kStart);
+  CHECK(refuse("old").size() == 1);  // there is no file
+  for (const std::string_view unusable : {"", "\n", "old\n", "one\ntwo\n"}) {
+    write(unusable);
+    servers.ask(ask(lock::Op::acquire), kStart);
+    CHECK(refuse("old").size() == 1);
+  }
+  write("new\n");
+  servers.ask(ask(lock::Op::acquire), kStart);
+  CHECK(refuse("old").empty());
+  CHECK(refuse("new").size() == 1);
+  ::unlink(who.file.c_str());
 }
 
 TEST_CASE("an acquire whose script is unknown is not sent again once it is released") {

@@ -89,6 +89,16 @@ TEST_CASE("an address in a redirection may be of IPv6, or that of the node that 
   CHECK(place_of(locator) == "::1 7002");
 }
 
+TEST_CASE("a node without a name is at the host that named it, unless that is the same node") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  locator.start(kBegun, kBegun + 1s);
+  locator.redirect("MOVED 12 ?:7002", kBegun);
+  CHECK(place_of(locator) == "a 7002");
+  locator.redirect("MOVED 12 ?:7002", kBegun);
+  CHECK(contains(place_of(locator), "set cluster-announce-hostname"));
+}
+
 TEST_CASE("redirections without an end, or without sense, end in a failure") {
   Cluster cluster;
   Locator& locator = cluster.locator;

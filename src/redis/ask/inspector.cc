@@ -15,6 +15,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Further ones, to a server whose name may stand for several.
+constexpr std::size_t kConnections = 8;
+
 /// An error to a harmless command that still leaves the server usable.
 bool is_bearable(const Value& reply) {
   return reply.type != Value::Type::error || reply.text.starts_with("NOPERM") ||
@@ -108,6 +111,16 @@ std::vector<Inspector::Step> Inspector::all_steps(bool redisson) {
                      ask_if_permitted("1", lock_key_, redisson_channel(lock_key_) + ":", "redisson",
                                       redisson_queue(lock_key_)),
                      add_to(inspection_.denied_redisson)});
+  }
+  // A name may have several addresses, and an address may be a balancer's.
+  Endpoint again = place;
+  for (again.first = 1; place.kind == Endpoint::Kind::tcp && again.first <= kConnections;
+       ++again.first) {
+    steps.push_back({questions_.connect_like(server_, again), encode_command({"INFO", "server"}),
+                     [this](auto& reply, auto) {
+                       auto fields = fields_of(reply.text);
+                       inspection_.run_ids.push_back(std::move(fields["run_id"]));
+                     }});
   }
   if (place.kind != Endpoint::Kind::cluster) return steps;
   std::vector<std::string>& denied = inspection_.denied_sharded;

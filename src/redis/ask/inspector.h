@@ -27,6 +27,8 @@ struct Inspection {
   std::optional<std::chrono::milliseconds> ahead;  ///< its clock, of ours
   /// The fields of INFO (https://redis.io/docs/latest/commands/info/); empty: not permitted.
   std::map<std::string, std::string, std::less<>> info;
+  /// The run_ids that further connections to a TCP server found, over each address of its name.
+  std::vector<std::string> run_ids;
   std::optional<std::string> appendfsync;  ///< if CONFIG is permitted
   /// Commands that the user may not run; "&": the user may not use our channels.
   std::vector<std::string> denied;

@@ -127,7 +127,8 @@ std::optional<ClusterMap> ClusterMap::read(const Value& reply, const std::string
     if (part.size() < 3 || part[2].elements.size() < 2) return std::nullopt;
     const std::vector<Value>& node = part[2].elements;
     const std::int64_t port = node[1].integer;
-    Address address{.host = node[0].text.empty() ? asked : node[0].text, .port = 0};
+    const bool unnamed = node[0].text.empty() || node[0].text == "?";
+    Address address{.host = unnamed ? asked : node[0].text, .port = 0};
     if (!is_host(address.host) || port < 1 || port > 65535) return std::nullopt;
     address.port = static_cast<std::uint16_t>(port);
     const auto known = std::ranges::find(map.primaries_, address);

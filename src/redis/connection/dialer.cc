@@ -91,6 +91,8 @@ os::Fd Dialer::turn(lock::Instant now) {
       return {};
     }
     addresses_ = interleaved(std::move(result->addresses));
+    const auto first = static_cast<std::ptrdiff_t>(endpoint_->first % addresses_.size());
+    std::rotate(addresses_.begin(), addresses_.begin() + first, addresses_.end());
   } else if (now < wake_) {
     return {};
   }

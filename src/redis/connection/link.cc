@@ -14,6 +14,12 @@ constexpr std::size_t kReadChunk = 16 * 1024;
 // This many pauses between two attempts last as long as a request may take.
 constexpr int kPausesInTime = 8;
 
+/// The server turns us away, whatever we ask, and may hang up.
+bool turns_away(const std::string& error) {
+  constexpr std::string_view kAll[] = {"NOAUTH", "DENIED", "ERR max", "ERR Protocol"};
+  return std::ranges::any_of(kAll, [&](auto start) { return error.starts_with(start); });
+}
+
 }  // namespace
 
 Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string_view key)
@@ -21,8 +27,10 @@ Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::str
       tls_(tls),
       timeouts_(timeouts),
       locator_(endpoint_, tls, timeouts),
-      handshake_(encode_handshake(endpoint_, locator_.question(key))),
-      dialer_(timeouts.acknowledge) {}
+      question_(locator_.question(key)),
+      dialer_(timeouts.acknowledge) {
+  handshake_ = encode_handshake(endpoint_, question_);
+}
 
 /// If the machine fails in the middle of the work, the state of the connection is unknown.
 template <class Work>
@@ -39,6 +47,7 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
   guard([&] {
     if (state_ == State::idle) {
+      dialed_again_ = false;
       locator_.start(now, now + timeouts_.connect);
       approach(now);
     } else if (state_ == State::ready) {
@@ -121,6 +130,28 @@ void Link::move(lock::Instant now) {
   approach(now);
 }
 
+/// The server has carried out none of the requests that it has not answered, and may do so if we
+/// come again: with another password or certificate, or since its name leads elsewhere.
+void Link::dial_again(lock::Instant now) {
+  dialed_again_ = true;
+  hang_up();
+  pipeline_.restore_sent();
+  pipeline_.set_deadlines(lock::kNever);  // until become_ready()
+  locator_.start(now, now + timeouts_.connect);
+  approach(now);
+}
+
+/// Only after the server has refused the password that we know: a file system may hang. Returns
+/// whether the file has another one now.
+bool Link::renew_password() {
+  Credentials& who = endpoint_.credentials;
+  const std::string password = who.file.empty() ? std::string() : read_password(who.file);
+  if (password.empty() || password == who.password) return false;
+  who.password = password;
+  handshake_ = encode_handshake(endpoint_, question_);
+  return true;
+}
+
 void Link::dial(lock::Instant now) {
   os::Fd socket = dialer_.turn(now);
   if (!socket) {
@@ -139,7 +170,7 @@ void Link::secure(lock::Instant now) {
   const Stream::Handshake progress = stream_->handshake();
   if (progress == Stream::Handshake::under_way) return;
   if (progress == Stream::Handshake::failed) {
-    leave_place(*stream_->failure(), now);
+    lose(*stream_->failure(), now);
   } else if (handshake_.replies > 0) {
     state_ = State::authenticating;
     // A new socket takes it as a whole. If the connection is broken, receive() finds the reason.
@@ -174,7 +205,7 @@ void Link::receive(lock::Instant now) {
   while (state_ == State::authenticating || state_ == State::ready) {
     const ssize_t n = stream_->read(chunk);
     if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0) return leave_place(why_it_ended(n < 0 ? errno : 0), now);
+    if (n <= 0) return lose(why_it_ended(n < 0 ? errno : 0), now);
     heard_at_ = now;
     const std::string_view bytes(chunk.data(), static_cast<std::size_t>(n));
     // A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
@@ -226,6 +257,7 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
   } else if (reply.type != Value::Type::status || reply.text != "OK") {
     const lock::Unreachable why = handshake_refused(reply, endpoint_.credentials);
     if (!why.permanent) return leave_place(why, now);
+    if (renew_password()) return dial_again(now);
     disconnect(locator_.at_place(why));  // no other node would take this password
   } else if (last) {
     become_ready(now);
@@ -233,36 +265,47 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 }
 
 void Link::take_reply(Value reply, lock::Instant now) {
-  const bool hashed = pipeline_.awaits_hashed();
-  const Pipeline::Refusal refusal = refusal_in(reply, now);
-  if (hashed) {
-    takes_hashes_ = refusal == Pipeline::Refusal::none && reply.type != Value::Type::error;
-  }
+  const bool error = reply.type == Value::Type::error;
+  const std::string hashed = pipeline_.hashed();
+  const bool is_later = !pipeline_.awaits_first_reply();
+  const Pipeline::Refusal refusal = refusal_in(reply, !hashed.empty(), now);
+  if (!hashed.empty()) takes_hashes_ = !error;
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
   } else if (!pipeline_.is_refusing()) {
-    if (endpoint_.moves() && refusal == Pipeline::Refusal::none) {
+    const bool demoted = !endpoint_.moves() && served_ && is_of_replica(reply);
+    if (demoted && !dialed_again_) {
+      lost_ = true;
+      return dial_again(now);
+    }
+    if (demoted || (endpoint_.moves() && refusal == Pipeline::Refusal::none)) {
       if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
     }
     locator_.confirm();
+    dialed_again_ = false;
+    served_ = served_ || (reply.type != Value::Type::error && !is_of_replica(reply));
   }
   if (!pipeline_.take_reply(reply, refusal)) {
     // A server that is full or protected sends an error unasked, and hangs up.
-    const bool error = reply.type == Value::Type::error;
     disconnect(error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
   } else if (pipeline_.has_refused()) {
     pipeline_.put_refused_in_full();
     follow(now);
+  } else if (error && is_later && !hashed.empty()) {
+    // Not the request, but a command after it, whose script may be that of another version. The
+    // request is not answered before the last of its commands, so this one still goes out.
+    pipeline_.add_note(in_full({.wire = hashed}), now);
   }
 }
 
-/// A request that the node refuses for the moment is put aside if there is time to repeat it.
-Pipeline::Refusal Link::refusal_in(const Value& reply, lock::Instant now) {
+/// A request that the node refuses for the moment is put aside if there is time to repeat it. So is
+/// one by hash, after any error: the answer to the script as a whole counts.
+Pipeline::Refusal Link::refusal_in(const Value& reply, bool hashed, lock::Instant now) {
   if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
       pipeline_.awaits_first_reply()) {
     return Pipeline::Refusal::redirected;
   }
-  const bool unknown = is_unknown_script(reply);
+  const bool unknown = hashed && reply.type == Value::Type::error && !turns_away(reply.text);
   if (!unknown && !is_momentary(reply)) return Pipeline::Refusal::none;
   const lock::Instant again = unknown ? now : now + timeouts_.request / kPausesInTime;
   if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
@@ -278,7 +321,17 @@ void Link::hang_up() {
   parser_.reset();
 }
 
-/// This place is of no use: if we were only on the way to it, there may be another one.
+/// The connection has ended. Over TLS, before the server has answered anything, a certificate may
+/// not have been accepted: if it is replaced, the connection is tried once more.
+void Link::lose(const lock::Unreachable& why, lock::Instant now) {
+  const bool unheard = tls_ != nullptr && !heard_ && !dialed_again_;
+  // A permanent trouble says that the server has carried out nothing.
+  const bool unused = why.permanent || state_ != State::ready;
+  if (unheard && tls_->read_again() && unused) return dial_again(now);
+  leave_place(why, now);
+}
+
+/// If we were only on the way to this place, there may be another one.
 void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
   why = locator_.at_place(std::move(why));
@@ -288,7 +341,9 @@ void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   approach(now);
 }
 
-void Link::disconnect(const lock::Unreachable& why) {
+void Link::disconnect(lock::Unreachable why) {
+  // What keeps us from a connection to a server that served us may change back.
+  if (state_ != State::ready || !heard_) why.permanent = why.permanent && !served_;
   state_ = State::idle;
   hang_up();
   locator_.stop();
@@ -351,7 +406,8 @@ void Link::move_on(lock::Instant now) {
     if (state_ == State::ready) flush(now);
     receive(now);
   }
-  // An answer that is here already counts, even after its deadline.
+  // An answer that is here already counts, even after its deadline. What waited for it goes out.
+  if (state_ == State::ready) flush(now);
   expire(now);
   if (state_ != State::ready) return;
   locator_.turn(now);

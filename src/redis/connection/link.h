@@ -20,8 +20,9 @@ namespace redlock::redis {
 
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
 /// socket, and never sends a request twice, unless the node of a Cluster has answered that it has
-/// not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), or the server that it does not know the
-/// script (NOSCRIPT). Passive: it never blocks; the caller polls interests() and calls turn().
+/// not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), the server has become a replica, or does
+/// not accept our certificate, or has answered a script's hash with an error. Passive: it never
+/// blocks; the caller polls interests() and calls turn().
 ///
 ///   idle → locating → dialing → securing → authenticating → ready
 ///
@@ -91,10 +92,12 @@ class Link {
   void move_on(lock::Instant now);
   void approach(lock::Instant now);
   void follow(lock::Instant now);
-  Pipeline::Refusal refusal_in(const Value& reply, lock::Instant now);
+  Pipeline::Refusal refusal_in(const Value& reply, bool hashed, lock::Instant now);
   void move(lock::Instant now);
   void run_errand(lock::Instant now);
   std::vector<Arrival> turn_errand(lock::Instant now);
+  void dial_again(lock::Instant now);
+  bool renew_password();
   void dial(lock::Instant now);
   void secure(lock::Instant now);
   void become_ready(lock::Instant now);
@@ -106,21 +109,23 @@ class Link {
   void expire(lock::Instant now);
   [[nodiscard]] lock::Instant silent_at() const;
   void hang_up();
+  void lose(const lock::Unreachable& why, lock::Instant now);
   void leave_place(lock::Unreachable why, lock::Instant now);
-  void disconnect(const lock::Unreachable& why);
+  void disconnect(lock::Unreachable why);
   template <class Work>
   void guard(Work work);
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
 
-  const Endpoint endpoint_;
+  Endpoint endpoint_;  ///< only its password changes
   const TlsContext* tls_;
   Timeouts timeouts_;
   Locator locator_;
   /// AUTH, SELECT and the locator's question, as far as the endpoint needs them. The server must
   /// confirm them before the first request is sent: after a refused AUTH, a server whose default
   /// user may write would run it as the wrong user.
-  const Flight handshake_;
+  Flight handshake_;
+  const std::string question_;  ///< the locator's
   unsigned handshake_replies_ = 0;  ///< replies to it
   Dialer dialer_;
   State state_ = State::idle;
@@ -128,6 +133,8 @@ class Link {
   ReplyLimits limits_;
   std::optional<ReplyParser> parser_;
   bool takes_hashes_ = false;
+  bool served_ = false;        ///< it has carried out a request of ours, over any connection
+  bool dialed_again_ = false;  ///< see dial_again(); and it has carried out nothing since
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
   bool lost_ = false;         ///< see take_lost()

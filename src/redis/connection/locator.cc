@@ -53,8 +53,8 @@ lock::Unreachable refused(std::string_view error, const std::string& service) {
   return error_reply(error);
 }
 
-/// "MOVED SLOT HOST:PORT", or ASK; an IPv6 address comes without brackets. An empty host is the one
-/// that answered.
+/// "MOVED SLOT HOST:PORT", or ASK; an IPv6 address comes without brackets. An empty host, or "?" (a
+/// node that announces no name), is the one that answered.
 std::optional<Address> read_redirection(std::string_view text, const std::string& same_host) {
   const std::size_t space = text.rfind(' ');
   const std::size_t colon = text.rfind(':');
@@ -62,7 +62,7 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
   Address address{.host = std::string(text.substr(space + 1, colon - space - 1)),
                   .port = read_port(text.substr(colon + 1))};
   if (address.port == 0) return std::nullopt;
-  if (address.host.empty()) address.host = same_host;
+  if (address.host.empty() || address.host == "?") address.host = same_host;
   return is_host(address.host) ? std::optional(address) : std::nullopt;
 }
 
@@ -287,6 +287,11 @@ void Locator::follow(std::string_view moved, lock::Instant now) {
   const std::optional<Address> address = read_redirection(moved, here_.address.host);
   if (!address) return fail(not_redis(Fate::never_sent));
   if (endpoint_.kind != Endpoint::Kind::cluster) return fail(error_reply(moved));
+  if (*address == here_.address && moved.find(" ?:") != moved.npos) {
+    return fail({false, true,
+                 "does not name the node that has the lock's slot; set cluster-announce-hostname "
+                 "on every node"});
+  }
   if (++redirections_ > kMostRedirections) {
     return fail({false, false,
                  "is the end of " + std::to_string(kMostRedirections) +

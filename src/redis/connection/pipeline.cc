@@ -227,6 +227,13 @@ void Pipeline::restore_refused() {
   repeat_refused();
 }
 
+void Pipeline::restore_sent() {
+  std::erase_if(requests_, [](const Pending& pending) {
+    return pending.answered > pending.flight.answer_at;
+  });
+  for (Pending& pending : requests_) pending.written = pending.answered = 0;
+}
+
 void Pipeline::repeat_refused() {
   const auto unsent =
       std::ranges::find_if(requests_, [](const Pending& pending) { return pending.written == 0; });

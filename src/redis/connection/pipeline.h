@@ -105,6 +105,10 @@ class Pipeline {
   /// The same if the connection goes on: they come after the requests that were sent over it.
   void repeat_refused();
 
+  /// After the connection has ended, when the server has carried out nothing that it has not
+  /// answered: the requests are sent again.
+  void restore_sent();
+
   /// The refused requests bring their scripts: whoever gets them may not know these.
   void put_refused_in_full() {
     for (Pending& pending : refused_) pending.flight = in_full(std::move(pending.flight));
@@ -117,10 +121,10 @@ class Pipeline {
     return !requests_.empty() && requests_.front().answered == 0;
   }
 
-  /// … to an acquire, as it was sent first: by hash.
-  [[nodiscard]] bool awaits_hashed() const {
-    return awaits_first_reply() && requests_.front().ask.op == lock::Op::acquire &&
-           requests_.front().attempts == 0;
+  /// The command that the next reply answers, if it names its script by its hash; or empty.
+  [[nodiscard]] std::string hashed() const {
+    if (requests_.empty()) return {};
+    return hashed_command(requests_.front().flight, requests_.front().answered);
   }
 
   /// The next reply belongs to a flight that was refused.

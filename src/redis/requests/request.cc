@@ -252,7 +252,7 @@ Flight for_server(Flight flight, const Endpoint& endpoint, std::string_view redi
 }
 
 Flight by_hash(Flight flight) {
-  flight.wire = rewritten(flight.wire, [](Views& words, std::string&) {
+  flight.wire = rewritten(flight.wire, [&flight](Views& words, std::string&) {
     if (words[0] != "EVAL") return;
     const std::string_view script = words[1];
     const auto known = std::ranges::find_if(scripts::hashed, [script](const auto& each) {
@@ -263,11 +263,14 @@ Flight by_hash(Flight flight) {
     if (known == scripts::hashed.end()) return;
     words[0] = "EVALSHA";
     words[1] = known->sha1;
+    flight.hashed = true;
   });
+  flight.waits = flight.waits || (flight.hashed && flight.replies > flight.answer_at + 1);
   return flight;
 }
 
 Flight in_full(Flight flight) {
+  flight.hashed = false;
   flight.wire = rewritten(flight.wire, [](Views& words, std::string& script) {
     if (words[0] != "EVALSHA") return;
     const auto known = std::ranges::find(scripts::hashed, words[1], &scripts::Hashed::sha1);
@@ -276,6 +279,14 @@ Flight in_full(Flight flight) {
     words[1] = script;
   });
   return flight;
+}
+
+std::string hashed_command(const Flight& flight, unsigned index) {
+  std::string_view rest = flight.hashed ? std::string_view(flight.wire) : std::string_view();
+  for (unsigned at = 0; at < index && !rest.empty(); ++at) take_command(rest);
+  if (rest.empty()) return {};
+  const Views words = take_command(rest);
+  return words[0] == "EVALSHA" ? encode_words(words) : std::string();
 }
 
 std::string wake_channel(std::string_view lock_key, std::string_view waiter) {

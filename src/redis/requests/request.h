@@ -36,7 +36,9 @@ struct Flight {
   std::string wire;
   unsigned replies = 1;
   unsigned answer_at = 0;  ///< which reply is the answer, from 0
-  bool waits = false;  ///< the last command is WAIT: the request is answered once it is, too
+  /// The request is answered once the last command is, too: it is WAIT, or may have to be repeated.
+  bool waits = false;
+  bool hashed = false;  ///< commands name their script by its hash
 };
 
 /// The secrets of an attempt.
@@ -75,8 +77,11 @@ Flight for_server(Flight flight, const Endpoint& endpoint, std::string_view redi
 /// The flight with the SHA-1 sum in place of each script that may go by hash (scripts.h).
 Flight by_hash(Flight flight);
 
-/// Undoes by_hash(), for a server that does not know a script (is_unknown_script()).
+/// Undoes by_hash(), for a server that has answered such a command with an error.
 Flight in_full(Flight flight);
+
+/// That command of the flight, counted from 0, if it names its script by its hash; or empty.
+std::string hashed_command(const Flight& flight, unsigned index);
 
 /// The channel for a waiter's wake-ups.
 std::string wake_channel(std::string_view lock_key, std::string_view waiter);

@@ -15,9 +15,9 @@ extern const std::string_view
     publish, redisson, redisson_sharded, refusals, refuse, release, release_shared, remove, renew,
     renew_shared, repair, repair_shared, revoke, sharded, waiting, won;
 
-/// The names by which a server that has executed a script knows it (EVALSHA). redlock may end
-/// before it could repeat a script, so no script that releases something is among them; hand_on is,
-/// since each waiter has sent it as a whole, and without waiters nothing is handed on.
+/// The names by which a server that has executed a script knows it (EVALSHA). After an error, the
+/// script goes out as a whole. redlock may end before it could do that, so no script that releases
+/// something is among them; hand_on is: a release is not answered before it.
 struct Hashed {
   std::string_view before;  ///< `sharded`, `redisson`, both or nothing: see for_server()
   std::string_view text;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
 #include <new>
 #include <system_error>
 
@@ -146,46 +147,77 @@ int verify_certificate(X509_STORE_CTX* store, void* argument) noexcept {
   return ok;
 }
 
+std::array<std::string*, 4> paths_in(TlsSettings& settings) {
+  return {&settings.ca, &settings.ca_dir, &settings.cert, &settings.key};
+}
+
 }  // namespace
 
 TlsContext::TlsContext(TlsSettings settings)
     : settings_(std::move(settings)),
       openssl_(std::make_unique<const OpenSsl>()),
-      context_(openssl_->SSL_CTX_new(openssl_->TLS_client_method()), openssl_->SSL_CTX_free) {
-  if (!context_) throw std::bad_alloc();
-  const OpenSsl& ssl = *openssl_;
-  ssl.SSL_CTX_ctrl(get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
-  ssl.SSL_CTX_set_options(get(), SSL_OP_NO_RENEGOTIATION);
-  if (settings_.verify == TlsSettings::Verify::server) {
-    trust();
-    ssl.SSL_CTX_set_verify(get(), SSL_VERIFY_PEER, nullptr);
-    ssl.SSL_CTX_set_cert_verify_callback(get(), &verify_certificate, const_cast<OpenSsl*>(&ssl));
+      context_(read()) {
+  for (std::string* const path : paths_in(settings_)) {  // a keeper has another directory
+    std::error_code unknown;
+    const std::string whole = std::filesystem::absolute(*path, unknown);
+    if (!path->empty() && !unknown) *path = whole;
   }
-  identify();
 }
 
 TlsContext::~TlsContext() = default;
 
-void TlsContext::trust() {
+bool TlsContext::read_again() const {
+  TlsSettings settings = settings_;
+  for (const std::string* const path : paths_in(settings)) {
+    std::error_code missing;
+    const auto type = std::filesystem::status(*path, missing).type();
+    const bool directory = type == std::filesystem::file_type::directory;
+    if (!path->empty() && !directory && type != std::filesystem::file_type::regular) return false;
+  }
+  try {
+    context_ = read();
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+TlsContext::Context TlsContext::read() const {
+  const OpenSsl& ssl = *openssl_;
+  Context context(ssl.SSL_CTX_new(ssl.TLS_client_method()), ssl.SSL_CTX_free);
+  if (!context) throw std::bad_alloc();
+  SSL_CTX* const made = context.get();
+  ssl.SSL_CTX_ctrl(made, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+  ssl.SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION);
+  if (settings_.verify == TlsSettings::Verify::server) {
+    trust(made);
+    ssl.SSL_CTX_set_verify(made, SSL_VERIFY_PEER, nullptr);
+    ssl.SSL_CTX_set_cert_verify_callback(made, &verify_certificate, const_cast<OpenSsl*>(&ssl));
+  }
+  identify(made);
+  return context;
+}
+
+void TlsContext::trust(SSL_CTX* context) const {
   const OpenSsl& ssl = *openssl_;
   if (settings_.ca.empty() && settings_.ca_dir.empty()) {
-    if (ssl.SSL_CTX_set_default_verify_paths(get()) != 1) throw std::bad_alloc();
+    if (ssl.SSL_CTX_set_default_verify_paths(context) != 1) throw std::bad_alloc();
   }
   if (!settings_.ca.empty()) {
     check_readable(settings_.names.ca, settings_.ca);
-    if (ssl.SSL_CTX_load_verify_file(get(), settings_.ca.c_str()) != 1) {
+    if (ssl.SSL_CTX_load_verify_file(context, settings_.ca.c_str()) != 1) {
       refuse(settings_.names.ca, settings_.ca, "holds no certificate in PEM form");
     }
     // A certificate that the user names is trusted, even one of an authority that is not a root.
-    ssl.X509_VERIFY_PARAM_set_flags(ssl.SSL_CTX_get0_param(get()), X509_V_FLAG_PARTIAL_CHAIN);
+    ssl.X509_VERIFY_PARAM_set_flags(ssl.SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
   }
   if (!settings_.ca_dir.empty()) {
     check_readable(settings_.names.ca_dir, settings_.ca_dir, O_DIRECTORY);
-    if (ssl.SSL_CTX_load_verify_dir(get(), settings_.ca_dir.c_str()) != 1) throw std::bad_alloc();
+    if (ssl.SSL_CTX_load_verify_dir(context, settings_.ca_dir.c_str()) != 1) throw std::bad_alloc();
   }
 }
 
-void TlsContext::identify() {
+void TlsContext::identify(SSL_CTX* context) const {
   if (settings_.cert.empty() && settings_.key.empty()) return;
   const OpenSsl& ssl = *openssl_;
   const auto& [ca_name, ca_dir_name, cert_name, key_name] = settings_.names;
@@ -194,21 +226,21 @@ void TlsContext::identify() {
   }
   check_readable(cert_name, settings_.cert);
   // OpenSSL's own callback asks on the terminal.
-  ssl.SSL_CTX_set_default_passwd_cb(get(), [](char*, int, int, void*) { return -1; });
-  if (ssl.SSL_CTX_use_certificate_chain_file(get(), settings_.cert.c_str()) != 1) {
+  ssl.SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return -1; });
+  if (ssl.SSL_CTX_use_certificate_chain_file(context, settings_.cert.c_str()) != 1) {
     refuse(cert_name, settings_.cert, "holds no certificate in PEM form");
   }
   const std::string& key = settings_.key.empty() ? settings_.cert : settings_.key;
   check_readable(key_name, key);
-  if (ssl.SSL_CTX_use_PrivateKey_file(get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      ssl.SSL_CTX_check_private_key(get()) != 1) {
+  if (ssl.SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      ssl.SSL_CTX_check_private_key(context) != 1) {
     refuse(key_name, key, "holds no private key in PEM form");
   }
 }
 
 /// Throws for the first error that OpenSSL has noted, or with `otherwise` if that is of no help.
 void TlsContext::refuse(const std::string& what, const std::string& path,
-                        const std::string& otherwise) {
+                        const std::string& otherwise) const {
   std::string why = otherwise;
   while (const unsigned long error = openssl_->ERR_get_error()) {
     const int library = ERR_GET_LIB(error);

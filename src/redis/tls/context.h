@@ -42,19 +42,27 @@ class TlsContext {
   explicit TlsContext(TlsSettings settings);
   ~TlsContext();
 
+  /// Reads the files again, for the connections that begin from now on: a server, or we, did not
+  /// accept a certificate, and they may have been replaced. Returns false and changes nothing if
+  /// one of them is unusable, perhaps since it is being written, or is not a file.
+  bool read_again() const;
+
   [[nodiscard]] const TlsSettings& settings() const { return settings_; }
   [[nodiscard]] const OpenSsl& openssl() const { return *openssl_; }
   [[nodiscard]] ssl_ctx_st* get() const { return context_.get(); }
 
  private:
-  void trust();
-  void identify();
+  using Context = std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)>;
+
+  [[nodiscard]] Context read() const;
+  void trust(ssl_ctx_st* context) const;
+  void identify(ssl_ctx_st* context) const;
   [[noreturn]] void refuse(const std::string& what, const std::string& path,
-                           const std::string& otherwise);
+                           const std::string& otherwise) const;
 
   TlsSettings settings_;
   std::unique_ptr<const OpenSsl> openssl_;
-  std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)> context_;
+  mutable Context context_;  ///< each connection keeps the one with which it began
 };
 
 }  // namespace redlock::redis

@@ -104,6 +104,7 @@ constexpr Known kCodes[] = {
      "is a replica cut off from its primary; use the address of the primary"},
     {"MISCONF", Cure::time, false,
      "refuses writes since it cannot save to disk; see its log, disk space and permissions there"},
+    {"NOSCRIPT", Cure::time, false, "does not know redlock's script"},
     {"OOM", Cure::time, false,
      "refuses writes since its memory is used up; raise maxmemory or make room"},
     // Ours: vouch.lua.
@@ -164,6 +165,12 @@ const Known* find_known(std::string_view text) {
     }
   }
   return nullptr;
+}
+
+/// Of an error that we know, or empty.
+std::string_view code_of(const Value& reply) {
+  const Known* const known = reply.type == Value::Type::error ? find_known(reply.text) : nullptr;
+  return known == nullptr ? std::string_view() : known->code;
 }
 
 bool hung_up(int error) {
@@ -300,12 +307,6 @@ bool is_momentary(const Value& reply) {
          (reply.text.starts_with("TRYAGAIN") || reply.text.starts_with("CLUSTERDOWN"));
 }
 
-bool is_unknown_script(const Value& reply) {
-  return reply.type == Value::Type::error &&
-         (reply.text.starts_with("NOSCRIPT") ||
-          (reply.text.starts_with("NOPERM") && reply.text.find("'evalsha'") != reply.text.npos));
-}
-
 bool is_for_one_request(std::string_view redirection) {
   return redirection.starts_with("ASK ");
 }
@@ -314,16 +315,18 @@ lock::Unreachable slot_is_moving() {
   return never_sent(std::string(kMovesSlot));
 }
 
+bool is_of_replica(const Value& reply) {
+  const std::string_view code = code_of(reply);
+  return code == "READONLY" || code == "MASTERDOWN" ||
+         (reply.type == Value::Type::array && reply.elements.size() == 2 &&
+          reply.elements.front().text == "replica");
+}
+
 std::optional<lock::Unreachable> outdated(const Value& reply) {
-  const bool says_replica = reply.type == Value::Type::array && reply.elements.size() == 2 &&
-                            reply.elements.front().text == "replica";
-  const Known* const known =
-      reply.type == Value::Type::error ? find_known(reply.text) : nullptr;
-  const std::string_view code = known == nullptr ? "" : known->code;
-  if (says_replica || code == "READONLY" || code == "MASTERDOWN") {
+  if (is_of_replica(reply)) {
     return never_sent("has become a replica; is a fail-over in progress?");
   }
-  if (code == "CLUSTERDOWN") return explain(reply.text, Fate::never_sent);
+  if (code_of(reply) == "CLUSTERDOWN") return explain(reply.text, Fate::never_sent);
   return std::nullopt;
 }
 
@@ -340,7 +343,6 @@ lock::Unreachable handshake_refused(const Value& reply, const Credentials& crede
 }
 
 lock::Unreachable unexpected_reply(const Value& reply) {
-  if (is_unknown_script(reply)) return never_sent("does not know redlock's script");
   if (reply.type == Value::Type::error) return error_reply(reply.text);
   return maybe("gave an answer that redlock's script does not give; is there a proxy in between?");
 }

@@ -54,15 +54,14 @@ bool is_redirection(const Value& reply);
 /// lock's slot is half moved (TRYAGAIN), or no node serves it (CLUSTERDOWN).
 bool is_momentary(const Value& reply);
 
-/// The reply to an EVALSHA that the server has not carried out: it does not know the script (any
-/// more), or the user lacks permission for the command.
-bool is_unknown_script(const Value& reply);
-
 /// The redirection is an ASK.
 bool is_for_one_request(std::string_view redirection);
 
 /// Neither of the nodes between which the slot of the lock moves can carry the request out.
 lock::Unreachable slot_is_moving();
+
+/// The reply to a request that a server has not carried out, since it is a replica.
+bool is_of_replica(const Value& reply);
 
 /// If the reply shows that a Cluster or Sentinels must lead us to another server: why. This one has
 /// not carried out the request.

@@ -5,7 +5,9 @@
 #include "redis/wire/uri.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include <utility>
 
 #include "error.h"
+#include "os/fd.h"
 #include "os/printable.h"
 
 namespace redlock::redis {
@@ -308,6 +311,22 @@ void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) 
 
 }  // namespace
 
+std::string password_in(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return std::string(text.find('\n') == text.npos ? text : std::string_view());
+}
+
+std::string read_password(const std::string& file) {
+  constexpr std::size_t kLongest = 64 * std::size_t{1024};
+  const os::Fd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  std::string text;
+  const bool read = fd && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+                    os::read_all(fd.get(), text, kLongest) == 0;
+  return read && text.size() <= kLongest ? password_in(text) : std::string();
+}
+
 std::string with_scheme(std::string_view word) {
   if (is_path(word)) return "unix://" + std::string(word);
   return is_place(word) ? "redis://" + std::string(word) : "";
@@ -348,9 +367,9 @@ std::string Endpoint::display() const {
 std::string Endpoint::brief() const {
   constexpr std::size_t kMostNamed = 3;
   if (nodes.size() <= kMostNamed) return display();
-  Endpoint first = *this;
-  first.nodes.resize(1);
-  return first.display() + " and " + std::to_string(nodes.size() - 1) + " more";
+  Endpoint shown = *this;
+  shown.nodes.resize(1);
+  return shown.display() + " and " + std::to_string(nodes.size() - 1) + " more";
 }
 
 Endpoint parse_uri(std::string_view uri) {

@@ -15,6 +15,7 @@ struct Credentials {
   std::string user;
   std::string password;
   std::string source = {};  ///< of the password, for messages: a file, a variable, "its URI in …"
+  std::string file = {};    ///< where the password came from; empty: it cannot change
 
   [[nodiscard]] bool given() const { return !user.empty() || !password.empty(); }
 };
@@ -49,6 +50,7 @@ struct Endpoint {
   Kind kind = Kind::tcp;
   bool tls = false;  ///< never with unix_socket
   Address address;   ///< tcp
+  std::size_t first = 0;  ///< which of the addresses of that name to try first, in turn
   std::string path;  ///< unix_socket: the socket
   int db = 0;        ///< 0 to 2^31-1, for SELECT
   Credentials credentials;
@@ -71,6 +73,12 @@ struct Endpoint {
 /// Throws Error (64; the caller makes it 78 if the URI came from the environment or a file) with
 /// one line that names the problem and shows the URI redacted.
 Endpoint parse_uri(std::string_view uri);
+
+/// The password that the text of a file holds: its one line. Empty: there is none.
+std::string password_in(std::string_view text);
+
+/// The password that a regular file holds now. Empty: there is none, or it cannot be read.
+std::string read_password(const std::string& file);
 
 /// What a host ("db1:6379") or a path was probably meant to be: a URI. Empty: the word is neither.
 std::string with_scheme(std::string_view word);

@@ -15,12 +15,18 @@ local function read(key, longest)
   return long and try('GETRANGE', key, 0, 1023) or redis.pcall('GET', key)
 end
 
--- Every refusal puts us into the queue, or keeps us there. Without a clock (0) we would take the other
--- waiters' times for wrong ones.
+-- What to answer if this server is a replica.
+local function replica()
+--include replica
+end
+
+-- Every refusal puts us into the queue, or keeps us there, unless this is a replica. Without a clock (0) we would
+-- take the other waiters' times for wrong ones.
 local function refuse(word, blocker, left, holder)
-  local ticket, place = ARGV[8], 0
+  local ticket, place, away = ARGV[8], 0
   if ticket ~= '' and clock > 0 then
     local stands = enqueue(ARGV[7], ARGV[3], ticket)
+    away = not stands and replica()
     place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
   elseif ticket == '' then
     -- Another program may have added a waiter with a huge ticket. A score counts exactly up to 2^53.
@@ -28,7 +34,7 @@ local function refuse(word, blocker, left, holder)
     local last = is_small(queue, 1024, 1024) and try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {}
     ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last[2]) or 0) + 1), 2 ^ 53))
   end
-  return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
+  return away or {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end
 
 -- The waiter whose turn it is before ours, and for how many ms. gives: if nobody has it, the first waiter gets it.

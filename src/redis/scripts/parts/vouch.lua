@@ -22,7 +22,8 @@ end
 local about = try('INFO', 'server') or ''
 local run_id = string.match(about, 'run_id:(%w+)') or ''
 local uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
---include replica
+local away = replica()
+if away then return away end
 
 -- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead of the
 -- clock (10^13 ms are 317 years), somebody put it there, and it may be near the largest number.

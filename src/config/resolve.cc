@@ -92,6 +92,12 @@ void warn_of_exposure(const FileRead& file, const std::string& path, Content con
   const bool of_root = file.status.st_uid == 0;
   if (!is_kept(file, path)) return;
   const bool secret = content == Content::secret;
+  if (!of_root && file.status.st_uid != ::geteuid() && (secret || !settings.on_lost.empty())) {
+    settings.warnings.push_back("another user (uid " + std::to_string(file.status.st_uid) +
+                                ") owns " + quote(path) + ", which " +
+                                (secret ? "holds a password" : "may set what --on-lost runs") +
+                                "; chown it to root, or to the user who runs redlock");
+  }
   const mode_t others = mode & (of_root ? S_IRWXO : S_IRWXG | S_IRWXO);
   const bool read = secret && (others & (S_IRGRP | S_IROTH)) != 0;
   const bool write = (others & (S_IWGRP | S_IWOTH)) != 0;

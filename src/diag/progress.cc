@@ -38,9 +38,12 @@ std::string in_seconds(milliseconds time) {
 }
 
 Obstacle servers_missing(const lock::Waiting& state) {
-  if (state.servers == 1 && !state.obstructed) return {.subject = "the server does not answer"};
+  const bool alone = state.servers == 1 && !state.obstructed && !state.distrusted;
+  if (alone) return {.subject = "the server does not answer"};
   return {.subject = fmt::format("{} of {} servers {}, {} needed", state.answering, state.servers,
-                                 state.obstructed ? "can grant it" : "answer",
+                                 state.obstructed   ? "can grant it"
+                                 : state.distrusted ? "have a vote"
+                                                    : "answer",
                                  lock::quorum(state.servers))};
 }
 

@@ -48,6 +48,13 @@ std::string complaint_text(const lock::Answer& answer) {
       answer);
 }
 
+template <class Kind>
+bool some_are(const std::vector<lock::Complaint>& complaints) {
+  return std::ranges::any_of(complaints, [](const lock::Complaint& each) {
+    return std::holds_alternative<Kind>(each.answer);
+  });
+}
+
 std::string_view op_name(lock::Op op) {
   constexpr std::string_view kInOrder[] = {  // of lock::Op
       "acquire",         "renew",  "repair",  "commit fence", "mark as done",
@@ -103,6 +110,17 @@ std::string Reporter::list(const std::vector<lock::Complaint>& complaints) const
   return text.empty() ? "no server had answered yet" : text;
 }
 
+/// Without the servers that have not answered yet, if redlock gave up because of the others.
+std::vector<lock::Complaint> Reporter::decisive(std::vector<lock::Complaint> complaints) const {
+  const auto silent = [](const lock::Complaint& each) {
+    const auto* unreachable = std::get_if<lock::Unreachable>(&each.answer);
+    return unreachable != nullptr && unreachable->why.empty();
+  };
+  const auto others = complaints.size() - std::ranges::count_if(complaints, silent);
+  if (others >= lock::blocking_minority(servers_.size())) std::erase_if(complaints, silent);
+  return complaints;
+}
+
 template <class... Values>
 void Reporter::line(Verbosity from, fmt::format_string<Values...> text, Values&&... values) {
   if (verbosity_ < from) return;
@@ -121,7 +139,7 @@ void Reporter::say(const lock::Report& report) {
       lock::Overloaded{
           [this](const Unavailable& unavailable) {
             line(Verbosity::quiet, "{}: cannot reach enough servers ({} of {} needed): {}", lock_,
-                 needed(), servers_.size(), list(unavailable.complaints));
+                 needed(), servers_.size(), list(decisive(unavailable.complaints)));
           },
           [this](const SameServer& twins) {
             line(Verbosity::quiet,
@@ -216,17 +234,16 @@ void Reporter::tell(const QuorumMissing& missing) {
   const bool said_soon = news_.shown || verbosity_ >= Verbosity::verbose;
   if (said_soon != (missing.when == QuorumMissing::When::soon)) return;
   constexpr std::chrono::hours no_limit(24 * 365);
-  const bool refuses = std::ranges::any_of(missing.complaints, [](const lock::Complaint& each) {
-    return std::holds_alternative<lock::Refused>(each.answer);
-  });
+  const std::string_view what = some_are<lock::Refused>(missing.complaints)   ? "can grant the lock"
+                                : some_are<lock::Granted>(missing.complaints) ? "have a vote"
+                                                                              : "answer";
   const std::string how_long =
       missing.gives_up_in < no_limit
           ? "for another " +
                 for_people(std::chrono::ceil<std::chrono::seconds>(missing.gives_up_in))
           : "without a time limit";
   line(Verbosity::normal, "{}; {} of {} servers {}, {} needed, trying {}", list(missing.complaints),
-       missing.answering, servers_.size(), refuses ? "can grant the lock" : "answer", needed(),
-       how_long);
+       missing.answering, servers_.size(), what, needed(), how_long);
 }
 
 void Reporter::tell(const Acquired& acquired) {

@@ -57,6 +57,8 @@ class Reporter {
 
  private:
   [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;
+  [[nodiscard]] std::vector<lock::Complaint> decisive(
+      std::vector<lock::Complaint> complaints) const;
   [[nodiscard]] std::size_t needed() const { return lock::quorum(servers_.size()); }
   [[nodiscard]] Verbosity for_a_user() const;
   template <class... Values>

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 #include "config/value.h"
 #include "os/fd.h"
+#include "os/printable.h"
 #include "os/stderr.h"
 
 namespace redlock::driver {
@@ -69,9 +71,26 @@ const char* reason_of(int error) {
   return error == ENXIO ? "no process reads from it" : std::strerror(error);
 }
 
+/// The last filter for foreign text, as for standard error: only our colours pass.
+std::string for_terminal(std::string_view text) {
+  std::string clean;
+  while (!text.empty()) {
+    std::size_t length = os::length_of_first(text);
+    const std::size_t end =
+        text.starts_with("\x1b[") ? text.find_first_not_of("0123456789", 2) : text.npos;
+    const bool color = end != text.npos && text[end] == 'm';
+    if (color) length = end + 1;
+    const std::string_view piece = text.substr(0, length);
+    clean += color || piece == "\n" || os::is_printable(piece) ? piece : "?";
+    text.remove_prefix(length);
+  }
+  return clean;
+}
+
 }  // namespace
 
-Exit print(const std::string& text, Exit exit) {
+Exit print(const std::string& raw, Exit exit) {
+  const std::string text = ::isatty(STDOUT_FILENO) == 1 ? for_terminal(raw) : raw;
   if (!text.empty() && os::output_was_closed()) {
     complain({"cannot write to standard output: it is closed"});
     return ExitStatus::os_error;

@@ -114,6 +114,9 @@ Waiting Acquisition::waiting() const {
           .asked = finished_a_round_,
           .lacks_quorum = finished_a_round_ && missing_since_.has_value(),
           .obstructed = obstacles_.prevail() && !short_since_,
+          .distrusted = how_many(troubles_, [](const auto& trouble) {
+            return trouble && std::holds_alternative<Granted>(*trouble);
+          }) > 0,
           .answering = answering(),
           .servers = troubles_.size(),
           .place = waiter_.place(),

@@ -18,6 +18,7 @@ struct Waiting {
   bool asked = false;         ///< every server has answered or failed at least once
   bool lacks_quorum = false;  ///< fewer than a quorum of servers could grant us the lock lately
   bool obstructed = false;    ///< that is so, although a quorum answered: see Obstacles
+  bool distrusted = false;  ///< a server answers, but was restarted so recently that it has no vote
   std::size_t answering = 0;  ///< the number of servers that answered lately, and are no obstacle
   std::size_t servers = 0;
   std::size_t place = 0;   ///< ours in the queue of waiters, from 1; 0: unknown

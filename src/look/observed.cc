@@ -152,7 +152,7 @@ std::string too_few(std::size_t asked, std::size_t servers) {
 }
 
 std::string release_command(const std::string& lock_name) {
-  return records::shell_like({"redlock", "release", "--force", lock_name});
+  return diag::printable(records::shell_like({"redlock", "release", "--force", lock_name}));
 }
 
 std::string redisson_owner(const lock::Sighting& sighting) {

@@ -219,7 +219,8 @@ std::string describe_refusals(const Observed& lock) {
   return fmt::format("{}{}, {} ago{}; see {}", diag::printable(last.host, 64),
                      others > 0 ? " and " + diag::counted(others, "other host") : "",
                      diag::for_people(last.ago), held_by.empty() ? "" : ", held by " + held_by,
-                     records::shell_like({"redlock", "history", "--refused", lock.id.name}));
+                     diag::printable(
+                         records::shell_like({"redlock", "history", "--refused", lock.id.name})));
 }
 
 /// What one server shows. Standard error says why a server could not be asked, unless it is quiet.

@@ -126,8 +126,11 @@ int Directory::writable() const {
 }
 
 int Directory::lock(const std::string& name, lock::Instant limit) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  lock_ = Fd(::openat(fd_.get(), ("." + name + ".lock").c_str(), kFlags, 0200));
+  constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const std::string file = "." + name + ".lock";
+  lock_ = Fd(::openat(fd_.get(), file.c_str(), kFlags | O_CREAT | O_EXCL, 0200));
+  const bool created = static_cast<bool>(lock_);
+  if (!created && errno == EEXIST) lock_ = Fd(::openat(fd_.get(), file.c_str(), kFlags));
   // The lock file may be another user's. Without it, one of two runs that end at the same moment
   // may be missing in the metrics.
   if (!lock_) return errno == EACCES ? 0 : errno;
@@ -135,8 +138,9 @@ int Directory::lock(const std::string& name, lock::Instant limit) {
   struct stat directory {};
   if (::fstat(lock_.get(), &status) != 0 || ::fstat(fd_.get(), &directory) != 0) return errno;
   if (!S_ISREG(status.st_mode)) return EINVAL;
-  // The group shares the lock if it shares the directory.
-  if ((directory.st_mode & S_IWGRP) != 0 && (status.st_mode & S_IWGRP) == 0 &&
+  // The group shares the lock if it shares the directory. What it has put there itself may be a
+  // link to another file.
+  if (created && status.st_nlink == 1 && (directory.st_mode & S_IWGRP) != 0 &&
       ::fchown(lock_.get(), static_cast<uid_t>(-1), directory.st_gid) == 0) {
     static_cast<void>(::fchmod(lock_.get(), 0220));
   }

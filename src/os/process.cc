@@ -123,7 +123,8 @@ Spawned start_child(const std::vector<std::string>& argv,
   const std::vector<char*> arguments = pointers(argv);
   const std::vector<char*> variables = pointers(environment);
   volatile int error = 0;
-  const pid_t pid = vfork_exec(paths.data(), arguments.data(), variables.data(), signals, placement, error);
+  const pid_t pid = vfork_exec(paths.data(), arguments.data(), variables.data(), signals,
+                               placement, error);
   if (pid < 0) return {.error = errno, .no_process = true};
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);

@@ -200,6 +200,7 @@ run_warned() {
   [[ $(stat -c %a "$FILE") == 600 ]] || fail "$(stat -c %a "$FILE")"
   assert_sample runs_total 2
   chmod 2775 "$DIR"
+  rm "$DIR/.redlock.prom.lock" # only a new one gets the mode
   (umask 022 && "$REDLOCK" run L -- true)
   [[ $(stat -c %a "$DIR/.redlock.prom.lock") == 220 ]] || fail "$(ls -lA "$DIR")"
 }
@@ -422,4 +423,12 @@ for at, line in enumerate(lines):
     assert_status 64
     assert_one_line "$stderr"
   done
+}
+
+@test "metrics: a link that somebody put in place of the lock file keeps its mode and group" {
+  chmod 775 "$DIR"
+  install -m 600 /dev/null "$SCRATCH/other"
+  ln "$SCRATCH/other" "$DIR/.redlock.prom.lock"
+  run -0 "$REDLOCK" run L -- true
+  [[ $(stat -c %a "$SCRATCH/other") == 600 ]] || fail "$(ls -l "$SCRATCH/other")"
 }

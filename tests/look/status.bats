@@ -500,3 +500,14 @@ start_limited() {
     [[ $stderr != *$'\n'* ]] || fail "$stderr"
   done
 }
+
+@test "status: a lock's name has no power over the terminal, in the commands that status proposes either" {
+  local name=$'n\u009b31mx\u202ey\xff' text
+  "$REDLOCK" run --min-hold 60s "$name" -- true
+  run -1 "$REDLOCK" run -n "$name" -- true
+  run "$REDLOCK" status "$name"
+  for text in $'\u009b' $'\u202e' $'\xff'; do
+    refute_contains "$output" "$text"
+  done
+  assert_contains "$output" "redlock history --refused"
+}

@@ -213,6 +213,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   took_less_than 20000
   assert_contains "$stderr" "127.0.0.1:$B_PORT: wrong"
   assert_contains "$stderr" "127.0.0.1:$C_PORT: wrong"
+  refute_contains "$stderr" 'has not answered yet' # A is healthy
   refute_contains "$stderr" :wrong@
   wait_until_free A
 }

@@ -306,6 +306,21 @@ on-lost = "logger lost"|write|controls what redlock does'
   refute_contains "$stderr" 'holds a password'
 }
 
+@test "config: a password, or a command of --on-lost, in a file that another user owns is a warning" {
+  [[ $(id -u) == 0 ]] || skip 'only root can give a file to another user'
+  write 'on-lost = "logger lost"'
+  chown 65534 "$REDLOCK_CONFIG"
+  run --separate-stderr "$REDLOCK" config
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "another user (uid 65534) owns '$REDLOCK_CONFIG', which may set what --on-lost runs; chown"
+  write 'ttl = 30'
+  install -m 600 -o 65534 /dev/null "$SCRATCH/password"
+  echo s3cret >"$SCRATCH/password"
+  run --separate-stderr "$REDLOCK" config --password-file "$SCRATCH/password"
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "another user (uid 65534) owns '$SCRATCH/password', which holds a password; chown"
+}
+
 @test "config: -q silences that warning" {
   start_server A --requirepass s3cret
   unset REDLOCK_SERVERS

@@ -113,6 +113,26 @@ TEST_CASE("missing servers are reported soon to a user who watches, to others if
   CHECK(said(missing, kAlone).ends_with("2 needed, trying without a time limit\n"));
 }
 
+TEST_CASE("servers that answered, but were restarted recently, have no vote") {
+  const lock::Granted young{.run_id = "x", .distrusted_for = 40s};
+  const QuorumMissing missing{{{0, young}, {1, young}, {2, lock::Unreachable{.why = "no route"}}},
+                              0,
+                              QuorumMissing::When::lasting,
+                              8s};
+  CHECK(said(missing, kAlone).find("; 0 of 3 servers have a vote, 2 needed") != std::string::npos);
+}
+
+TEST_CASE("a server that has not answered yet is not named if others are the reason to give up") {
+  const lock::Unreachable silent;
+  const lock::Unreachable wrong{.permanent = true, .why = "wrong user or password"};
+  const std::string reason = ": wrong user or password";
+  const std::string start = "redlock: lock \"L\": cannot reach enough servers (2 of 3 needed): ";
+  CHECK(said(Unavailable{{{0, silent}, {1, wrong}, {2, wrong}}}, kAlone) ==
+        start + "db2" + reason + "; db3" + reason + "\n");
+  CHECK(said(Unavailable{{{0, silent}, {1, wrong}}}, kAlone) ==
+        start + "db1: has not answered yet; check that it is up and reachable; db2" + reason + "\n");
+}
+
 TEST_CASE("a win after more than a second is reported to a user who watches") {
   Acquired acquired{1, 7, 3, 43'700ms, 29s};
   CHECK(said(acquired, kShown) == "redlock: got lock \"L\" after 43 s\n");

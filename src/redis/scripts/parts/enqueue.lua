@@ -16,7 +16,7 @@ local function enqueue(waiter, who, ticket)
   try('HDEL', waiters, 'mark:' .. waiter)
   -- At the end of its life a server deletes a key in one piece. A member takes some 60 bytes at least.
   for _, key in ipairs({queue, alive, waiters}) do
-    if (try('MEMORY', 'USAGE', key, 'SAMPLES', 1) or 0) > 2e6 then unlink(key) end
+    if (try('MEMORY', 'USAGE', key, 'SAMPLES', 32) or 0) > 2e6 then unlink(key) end
     try('PEXPIRE', key, life)
   end
   return stands

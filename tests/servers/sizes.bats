@@ -102,7 +102,7 @@ declare -gA PLANTED=(
   [waiters]='redis.call("ZADD", line .. "queue", now, "me") redis.call("ZADD", line .. "alive", now + 9000, "me")
     redis.call("HSET", line .. "waiters", "me", string.rep(big, 340))'
   [mode]='redis.call("DEL", "L") redis.call("HSET", "L", "mode", string.rep(big, 340))
-    for at = 1, 60 do redis.call("HSET", "L", at, at) end'
+    for at = 1, 80 do redis.call("HSET", "L", at, at) end'
   [one field]='redis.call("DEL", "L") redis.call("HSET", "L", string.rep(big, 340), 1)'
   [fair queue]='redis.call("RPUSH", "redisson_lock_queue:{L}", string.rep(big, 340), "x")'
   [a long line of many]='local function add(data)
@@ -390,6 +390,7 @@ plant_members() {
   local score
   for score in 1 inf; do
     plant_members "${KEYS[1]}" "$score"
+    script join_queue 1 L "$LINE" four '{"pid":1}' 5
     script join_queue 1 L "$LINE" four '{"pid":1}' 5
     [[ $(cli A zrange "${KEYS[1]}" 0 -1) == four ]] || fail "$(cli A zcard "${KEYS[1]}") are left"
   done

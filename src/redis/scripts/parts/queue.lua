@@ -32,13 +32,6 @@ local function unlink(key)
   if not try('UNLINK', key) then try('DEL', key) end
 end
 
--- Another program has put names there that are longer than any of ours. We read no more: the waiters' next requests
--- make a new queue.
-local function clear()
-  unlink(queue)
-  unlink(alive)
-end
-
 -- We asked just now.
 local function count_again(waiter)
   try('ZADD', alive, 'XX', clock + life, waiter)

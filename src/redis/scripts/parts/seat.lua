@@ -3,8 +3,8 @@
 -- What acquire_shared.lua and acquire_slot.lua have in common once we may enter.
 
 -- Readers that died are removed, some at a time.
-local sweeps = shared and is_small(readers, 32)
-for _, each in ipairs(sweeps and try('ZRANGEBYSCORE', readers, '-inf', clock, 'LIMIT', 0, 32) or {}) do
+for _, each in ipairs(shared and is_small(readers, 32) and
+                      try('ZRANGEBYSCORE', readers, '-inf', clock, 'LIMIT', 0, 32) or {}) do
   if each ~= token then
     try('ZREM', readers, each)
     try('HDEL', KEYS[2], each, 'fence:' .. each, 'holds:' .. each)

@@ -22,8 +22,7 @@ local function reads(waiter)
   return string.byte(waiter) == 115
 end
 
--- An end that is too far ahead comes from a time before the clock was set back: that waiter is called, as one that has
--- not asked.
+-- An end that is too far ahead comes from a time before the clock was set back, and does not say so.
 local function asked_lately(ends)
   return math.abs(ends - life - clock) <= 500
 end
@@ -50,7 +49,8 @@ end
 -- go on. Passes over waiters of whom `passes` says so. Returns the last one seen if the walk ends there
 -- although more waiters stand before us.
 local function walk(waiter, ticket, passes, f)
-  if not is_small(queue, 192) then return clear() end
+  -- Another program has put names there that are longer than any of ours: the waiters' next requests make a new queue.
+  if not is_small(queue, 192) then return unlink(queue) end
   local offset, missed, dropped, last = 0, 0, 0
   for at = 1, 24 do
     local block = try('ZRANGE', queue, offset, offset + 7, 'WITHSCORES') or {}
@@ -58,7 +58,7 @@ local function walk(waiter, ticket, passes, f)
     for each = 1, #block, 2 do
       local name, theirs = block[each], tonumber(block[each + 1])
       if ticket and (theirs > ticket or (theirs == ticket and name >= waiter)) then return end
-      if #name > 64 then return clear() end
+      if #name > 64 then return unlink(queue) end
       if not (passes and passes(name)) then
         local ends = tonumber(try('ZSCORE', alive, name) or 0)
         local answer = ends > clock and f(name, ends, missed) or 'missed'

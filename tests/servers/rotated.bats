@@ -216,6 +216,7 @@ moves() {
     wait_for_line "$HOLDER_ERR" 'cannot be renewed'
     cp "$TLS/second.key" key
     recovers A
+    wait_for_line "$HOLDER_ERR" 'was renewed again'
     : >"$HOLDER_ERR"
     all_went_on
     stop_all

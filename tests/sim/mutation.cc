@@ -103,7 +103,7 @@ constexpr Patch kPatches[] = {
     {"ends_ahead_void", "try('ZADD',alive,ends,each)", "forget(each)"},
     {"ends_uncut", "try('ZADD',alive,ends,each)", ""},
     {"ticket_of_clock", "math.max(clock,(tonumber(last[2])or 0)+1)", "clock"},
-    {"refused_out_of_queue", "local stands=enqueue(ARGV[7],ARGV[3],ticket)", "local stands=false"},
+    {"refused_out_of_queue", "local stands=enqueue(us,ARGV[3],ticket)", "local stands=false"},
     {"cooling_untold", "string.sub(head,1,8)=='cooling:'then", "false then"},
     // The keys of the queue never expire.
     {"queue_for_ever", "try('PEXPIRE',key,life)\nend", "end"},
@@ -123,7 +123,7 @@ constexpr Patch kPatches[] = {
     {"slots_overtake", "turn_before(ticket,true)", "turn_before(ticket,false)"},
     {"slots_overtake",
      "if owner then return refuse('turn',owner,left)end\nif ticket then "
-     "count_again(ARGV[7])end\nend\nfor _,each in ipairs(shared",
+     "count_again(us)end\nend\nfor _,each in ipairs(shared",
      "end\nfor _,each in ipairs(shared"},
     {"slots_wake_none", "or(taken and #taken<=tonumber(slots,16))", ""},
     {"slots_untold", "answer[9]=table.concat(map,',')", "answer[9]=''"},

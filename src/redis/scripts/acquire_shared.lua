@@ -29,7 +29,7 @@ if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   if owner then
     return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
   end
-  if ticket then count_again(ARGV[7]) end
+  if ticket then count_again(us) end
 end
 
 --include seat

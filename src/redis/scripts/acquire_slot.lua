@@ -54,7 +54,7 @@ if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   end
   local owner, left = turn_before(ticket, true)
   if owner then return refuse('turn', owner, left) end
-  if ticket then count_again(ARGV[7]) end
+  if ticket then count_again(us) end
 end
 --include seat
 --include grant

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What the acquire scripts have in common before they look at the lock.
-local ttl, hold, prefix = tonumber(ARGV[2]), ARGV[6], ARGV[9]
+local ttl, hold, us, prefix = tonumber(ARGV[2]), ARGV[6], ARGV[7], ARGV[9]
 local joins = hold ~= ARGV[1]
 local stamp = string.format('%.0f', clock)
 --include queue
@@ -25,9 +25,9 @@ end
 local function refuse(word, blocker, left, holder)
   local ticket, place, away = ARGV[8], 0
   if ticket ~= '' and clock > 0 then
-    local stands = enqueue(ARGV[7], ARGV[3], ticket)
+    local stands = enqueue(us, ARGV[3], ticket)
     away = not stands and replica()
-    place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
+    place = stands and (try('ZRANK', queue, us) or -1) + 1 or 0
   elseif ticket == '' then
     -- Another program may have added a waiter with a huge ticket. A score counts exactly up to 2^53.
     -- The name of the last one can only be measured with those of all.
@@ -40,7 +40,7 @@ end
 -- The waiter whose turn it is before ours, and for how many ms. gives: if nobody has it, the first waiter gets it.
 local function turn_before(ticket, gives)
   local owner, left, theirs = standing_turn()
-  if not owner then return gives and hand_on(ARGV[7], ticket), 500 end
-  if owner == ARGV[7] or ticket and (ticket < theirs or ticket == theirs and ARGV[7] < owner) then return end
+  if not owner then return gives and hand_on(us, ticket), 500 end
+  if owner == us or ticket and (ticket < theirs or ticket == theirs and us < owner) then return end
   return owner, left
 end

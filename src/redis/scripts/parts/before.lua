@@ -7,7 +7,7 @@
 local function other_before(ticket)
   local first, left
   local called = 0
-  local last = walk(ARGV[7], ticket, enters_with_us, function(each, ends, missed)
+  local last = walk(us, ticket, enters_with_us, function(each, ends, missed)
     if not first and asked_lately(ends) then
       first = each
       return 'stop'

@@ -17,15 +17,15 @@ if ARGV[12] == '1' and not ours and not joins then
     string.match(type(text) == 'string' and text or '', '^(%d+) (%d+) (%S+) (%l+) (.*)$')
   theirs, last = tonumber(theirs), tonumber(last)
   if last and math.max(theirs, last) >= 2 ^ 53 then theirs, last, other = nil, nil, nil end
-  local older = theirs and other ~= ARGV[7] and (build < theirs or build == theirs and ticket and
-                (ticket < last or ticket == last and ARGV[7] < other))
+  local older = theirs and other ~= us and (build < theirs or build == theirs and ticket and
+                (ticket < last or ticket == last and us < other))
   local ends = older and tonumber(try('ZSCORE', alive, other) or 0) or 0
   if older and (state == 'has' and build == theirs or
                 ends > clock and (asked_lately(ends) or tell(other, 'newer') ~= 0)) then
     return {'superseded', '', 0, #who <= 8192 and who or ''}
   end
-  if ticket and other ~= ARGV[7] then
-    try('SET', newest, string.format('%.0f %.0f %s waits ', build, ticket, ARGV[7]) .. ARGV[3], 'PX', 2592000000)
+  if ticket and other ~= us then
+    try('SET', newest, string.format('%.0f %.0f %s waits ', build, ticket, us) .. ARGV[3], 'PX', 2592000000)
     if other then tell(other, 'free') end
   end
   -- A clock may have been set back since the last one came.

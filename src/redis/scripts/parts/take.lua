@@ -17,7 +17,7 @@ if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
   local owner, left = turn_before(ticket, clock > 0)
   if owner then return refuse('turn', owner, left) end
-  if ticket then count_again(ARGV[7]) end
+  if ticket then count_again(us) end
 end
 
 local life = ttl

@@ -250,6 +250,15 @@ SHIM
   [[ $stderr =~ 'it stays locked for about 5'[0-9]' s' || $stderr =~ 'about 1m' ]] || fail "$stderr"
 }
 
+@test "worker killed in the middle of --max-runtime: that stays the reason, 124" {
+  run_job --ttl 30s --kill-after 2s --max-runtime 500ms -- 5 stubborn
+  wait_for_line "$LOG" TERM
+  kill -KILL "$WORKER"
+  await "$TOP"
+  assert_status 124
+  refute_contains "$stderr" 'was lost'
+}
+
 @test "worker killed: TERM a grace before the end, and dead before the lease is over" {
   local end
   run_job --ttl 6s --kill-after 2s -- 5

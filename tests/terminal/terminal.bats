@@ -57,6 +57,24 @@ for shell in SHELLS:
 SCENARIO
 }
 
+@test "Ctrl-C kills a shell whose background commands ignore it: they end before the lock is free" {
+  OPTIONS='--ttl 20s --kill-after 300ms'
+  scenario <<'SCENARIO'
+for shell in SHELLS:
+    at = Terminal(shell)
+    pids = f"{os.environ['SCRATCH']}/pids.{shell}"
+    at.type(f"{Job.REDLOCK} sh -c 'sleep 60 & echo $! >>{pids}; sleep 60 & echo $! >>{pids}; wait'\n")
+    until("two commands", lambda: os.path.exists(pids) and len(open(pids).readlines()) == 2)
+    at.type(CTRL_C)
+    at.prompt()
+    at.in_order()
+    assert at.status() == 130
+    assert not held("L")
+    assert all(Process(int(pid)).gone() for pid in open(pids))
+    at.hang_up()
+SCENARIO
+}
+
 @test "raw mode, single keys, and lines read from the terminal, as under flock" {
   scenario <<'SCENARIO'
 for wrapper in Job.REDLOCK, Job.FLOCK:

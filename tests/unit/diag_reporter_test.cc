@@ -181,5 +181,23 @@ TEST_CASE("a superseded run names the newer one, or the build that succeeded") {
   CHECK(said(Superseded{waiter, 0, 43s}, kAlone, Verbosity::quiet).empty());
 }
 
+TEST_CASE("a job that is stopped for its lease: whether the lock has expired is said as it is") {
+  CHECK(said(Stopping{lock::StopReason::lease_ending, {}}, kAlone).find(
+            "stopping the job before the lock expires") != std::string::npos);
+  CHECK(said(Stopping{lock::StopReason::lease_ending, {}, true}, kAlone).find(
+            "stopping the job although the lock has expired") != std::string::npos);
+}
+
+TEST_CASE("what a command has left is counted, but not for a quiet user") {
+  const auto ending = [](std::size_t processes) {
+    return [processes](Reporter& reporter) { reporter.say_ending(processes, 4s); };
+  };
+  CHECK(written(ending(1), kAlone) ==
+        "redlock: lock \"L\": 1 process of the job is still ending, KILL in 4 s\n");
+  CHECK(written(ending(3), kAlone) ==
+        "redlock: lock \"L\": 3 processes of the job are still ending, KILL in 4 s\n");
+  CHECK(written(ending(3), kAlone, Verbosity::quiet).empty());
+}
+
 }  // namespace
 }  // namespace redlock::diag

@@ -149,6 +149,17 @@ TEST_CASE("--wait-all: renewed and held until every descendant has ended") {
   }
 }
 
+TEST_CASE("a job that is stopped after a pause: whether its lease is over is told") {
+  for (const Duration pause : {Duration(24s + 98ms), Duration(25s), Duration(30s)}) {
+    Harness harness = running();
+    harness.now += pause;
+    harness.step(Tick{});
+    const auto* stopping = harness.reported<report::Stopping>();
+    REQUIRE(stopping != nullptr);
+    CHECK(stopping->expired == (pause == 30s));
+  }
+}
+
 TEST_CASE("--signal chooses what comes first") {
   Plan plan = plan_for(1);
   plan.stop_signal = SIGINT;

@@ -208,7 +208,9 @@ constexpr Row kTable[] = {
      "how much of the command the servers keep, for status and history to show", "full", Type::text,
      kAsk | kRelease, set<&Settings::record_command, to_choice<RecordCommand, kHowMuch>>},
     {"message", "-m,--message", nullptr, "TEXT", kOther,
-     "why you take the lock; waiters, status, list and history can read it", "", Type::text, kAsk,
+     "why you take the lock; waiters, status, list and history can read it (in CI by default the "
+     "link of the job)",
+     "", Type::text, kAsk,
      set<&Settings::message>},
     {"command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,

@@ -37,12 +37,41 @@ std::string host_name() {
   return name.data();
 }
 
+/// An environment variable; empty if it is not set.
+std::string_view variable_of(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// The page of the CI job in which we run: of GitHub Actions, GitLab, Buildkite, CircleCI, Jenkins or
+/// Azure Pipelines, by the variables that their manuals name; or empty.
+std::string page_of_ci_job() {
+  if (const auto run = variable_of("GITHUB_RUN_ID"); !run.empty()) {
+    return fmt::format("{}/{}/actions/runs/{}", variable_of("GITHUB_SERVER_URL"),
+                       variable_of("GITHUB_REPOSITORY"), run);
+  }
+  for (const char* whole : {"CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL"}) {
+    if (const auto page = variable_of(whole); !page.empty()) return std::string(page);
+  }
+  const auto build = variable_of("BUILD_BUILDID");
+  if (variable_of("TF_BUILD").empty() || build.empty()) return {};
+  return fmt::format("{}{}/_build/results?buildId={}",
+                     variable_of("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI"),
+                     variable_of("SYSTEM_TEAMPROJECT"), build);
+}
+
+/// Why we take the lock. Where the servers must not have our command, they do not get its page.
+std::string reason(const config::Settings& settings) {
+  const bool may_tell = settings.record_command == config::RecordCommand::full;
+  if (!settings.message.empty() || !may_tell) return settings.message;
+  return page_of_ci_job();
+}
+
 /// Reads the environment instead of calling getpwuid(3): a look-up may ask a directory server over
 /// the network, and redlock must not wait for one.
 std::string user_name() {
   for (const char* variable : {"LOGNAME", "USER"}) {
-    const char* name = std::getenv(variable);
-    if (name != nullptr && *name != '\0') return name;
+    if (const auto name = variable_of(variable); !name.empty()) return std::string(name);
   }
   return ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid());
 }
@@ -92,7 +121,7 @@ records::Holder describe_ourselves(const config::Settings& settings, const LockI
       .user = user_name(),
       .pid = ::getpid(),
       .command = recorded(job, settings.record_command),
-      .message = records::as_message(settings.message),
+      .message = records::as_message(reason(settings)),
       .build = settings.build.value_or(0),
       .shared = settings.shared || settings.slots > 0,
       .since = {},

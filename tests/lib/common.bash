@@ -29,6 +29,7 @@ export REDLOCK_RESTART_GRACE=0
 export REDLOCK_SERVER_TIMEOUT=1s
 export REDLOCK_CONFIG=/dev/null # not this machine's
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
+unset GITHUB_RUN_ID CI_JOB_URL BUILDKITE_BUILD_URL CIRCLE_BUILD_URL BUILD_URL TF_BUILD BUILD_BUILDID
 unset CI          # where tests are run is no matter of theirs
 export NO_COLOR=1 # nor is the terminal
 

@@ -511,3 +511,26 @@ start_limited() {
   done
   assert_contains "$output" "redlock history --refused"
 }
+
+@test "status: a run in CI says by default which job it is, and not with -m or without its command" {
+  local github=(GITHUB_RUN_ID=12 GITHUB_SERVER_URL=https://github.test GITHUB_REPOSITORY=we/ours)
+  local azure=(TF_BUILD=True BUILD_BUILDID=12 SYSTEM_TEAMFOUNDATIONCOLLECTIONURI=https://azure.test/we/ SYSTEM_TEAMPROJECT=ours)
+  local link of
+  # says LINK VARIABLE… -- [OPTION…]
+  says() {
+    local variables=()
+    link=$1
+    shift
+    while [[ $1 != -- ]]; do variables+=("$1") && shift; done
+    run --separate-stderr env "${variables[@]}" "$REDLOCK" run "${@:2}" L -- "$REDLOCK" status L
+    assert_status 0
+    assert_contains "$output" "$link"
+  }
+  says https://github.test/we/ours/actions/runs/12 "${github[@]}" --
+  says 'https://azure.test/we/ours/_build/results?buildId=12' "${azure[@]}" --
+  for of in CI_JOB_URL BUILDKITE_BUILD_URL CIRCLE_BUILD_URL BUILD_URL; do says "https://$of.test/12" "$of=https://$of.test/12" --; done
+  says 'by hand' "${github[@]}" -- -m 'by hand'
+  refute_contains "$output" github.test
+  says 'command   redlock' "${github[@]}" -- --record-command name
+  refute_contains "$output" github.test
+}

@@ -116,7 +116,7 @@ std::vector<lock::Complaint> Reporter::decisive(std::vector<lock::Complaint> com
     const auto* unreachable = std::get_if<lock::Unreachable>(&each.answer);
     return unreachable != nullptr && unreachable->why.empty();
   };
-  const auto others = complaints.size() - std::ranges::count_if(complaints, silent);
+  const std::size_t others = complaints.size() - lock::how_many(complaints, silent);
   if (others >= lock::blocking_minority(servers_.size())) std::erase_if(complaints, silent);
   return complaints;
 }

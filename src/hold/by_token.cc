@@ -196,8 +196,11 @@ class TokenCommand : private driver::Host {
         return not_held(possession_.revoked);
       case lock::ByToken::State::not_ours:
         // The lock was ours when the command started, and somebody has released it since: a keeper
-        // did so when its process ended.
-        if (op_ == lock::Op::leave && possession_.held) return ExitStatus::ok;
+        // did so when its process ended. A key that another program wrote is still there.
+        if (op_ == lock::Op::leave && possession_.held &&
+            !look_up(settings_, possession_.lock.name, possession_.token).held) {
+          return ExitStatus::ok;
+        }
         return not_held(who_has_it());
       case lock::ByToken::State::trying:
       case lock::ByToken::State::unavailable:
@@ -223,7 +226,9 @@ class TokenCommand : private driver::Host {
     const look::Observed lock = look::look_at(possession_.lock.name, settings_);
     if (lock.judgement.state == lock::State::free) return "it was released, or has expired";
     if (!lock.sighting) return "no quorum of the servers holds it";
-    if (lock.sighting->value == possession_.token) return "it is held by too few servers";
+    if (lock.sighting->value == possession_.token) {
+      return "another program has written the token into its key";
+    }
     if (lock.shared && lock::is_of_reader(possession_.token))
       return "it was released, or has expired; others still read";
     return diag::describe(look::as_refusal(*lock.sighting));

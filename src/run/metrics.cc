@@ -53,6 +53,11 @@ std::uint64_t whole_ms(std::chrono::nanoseconds time) {
       std::max<milliseconds::rep>(0, std::chrono::duration_cast<milliseconds>(time).count()));
 }
 
+/// The largest number stays: after a wrap to 0, Prometheus would count it a second time.
+void count(std::uint64_t& counter) {
+  if (counter != UINT64_MAX) ++counter;
+}
+
 /// Removes `what` from the front of `text`, if it is there.
 bool take(std::string_view& text, std::string_view what) {
   if (!text.starts_with(what)) return false;
@@ -131,10 +136,10 @@ std::string trouble(const std::string& path, int error) {
 void add_run(LockMetrics& metrics, const RunFacts& run, int status) {
   metrics.last_wait_ms = whole_ms(run.waited);
   metrics.last_exit_status = static_cast<std::uint64_t>(status);
-  if (run.conflict) ++metrics.conflicts;
-  if (run.lost) ++metrics.lost;
+  if (run.conflict) count(metrics.conflicts);
+  if (run.lost) count(metrics.lost);
   if (!run.job) return;
-  ++metrics.runs;
+  count(metrics.runs);
   metrics.last_run_ms = whole_ms(run.job->began.time_since_epoch());
   metrics.last_duration_ms = whole_ms(run.job->ran);
   metrics.last_fence = run.job->fence;

@@ -299,6 +299,21 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   wait_until_clean A B C
 }
 
+@test "renew, release: a key that is not of the token's kind stays: 80" {
+  servers 1
+  local head
+  for head in s p0102 r; do # of a reader, of a slot, of a lock of Redisson's
+    token=$head${OTHER:${#head}}
+    cli A set L "$token" px 60000 >/dev/null
+    for command in renew release; do
+      "$command" L "$token"
+      assert_80
+      assert_contains "$stderr" 'another program has written the token into its key'
+    done
+    has_value A L "$token" || fail "the key of $head is gone"
+  done
+}
+
 @test "renew: a lock that has expired is not taken again" {
   servers 1
   acquire --ttl 1s L

@@ -73,6 +73,15 @@ TEST_CASE("metrics: what a run does not say anything about stays") {
     CHECK(metrics.lost == 1);
     CHECK(metrics.runs == 3);
   }
+  SUBCASE("a counter at its largest number does not begin again at 0") {
+    metrics.runs = metrics.conflicts = metrics.lost = UINT64_MAX;
+    RunFacts run = a_run();
+    run.conflict = run.lost = true;
+    add_run(metrics, run, 80);
+    CHECK(metrics.runs == UINT64_MAX);
+    CHECK(metrics.conflicts == UINT64_MAX);
+    CHECK(metrics.lost == UINT64_MAX);
+  }
   SUBCASE("a clock that went back gives no number below zero") {
     RunFacts run = a_run();
     run.waited = -1s;

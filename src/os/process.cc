@@ -102,6 +102,7 @@ int exec_first(char* const* files, char* const* argv, char* const* environment) 
   if (placement.own_group) ::setpgid(0, 0);
   if (placement.terminal >= 0) ::tcsetpgrp(placement.terminal, ::getpgrp());
   if (signals.child_was_ignored()) std::signal(SIGCHLD, SIG_IGN);
+  ::setrlimit(RLIMIT_CORE, &signals.entry_core_limit());
   ::sigprocmask(SIG_SETMASK, &signals.entry_mask(), nullptr);
   error = exec_first(files, argv, environment);
   ::_exit(127);

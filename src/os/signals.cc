@@ -94,7 +94,6 @@ bool ends_process_by_default(int signal) {
 }
 
 void end_by(int signal) {
-  // Not RLIMIT_CORE: a core_pattern that is a program ignores it (core(5)).
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   std::signal(signal, SIG_DFL);
   const sigset_t one = set_of({signal});
@@ -103,6 +102,11 @@ void end_by(int signal) {
 }
 
 SignalSource::SignalSource() : taken_(set_of({SIGCHLD})) {
+  // A limit of 1 byte also stops a core_pattern that is a program, which ignores all other limits
+  // (do_coredump() in Linux). PR_SET_DUMPABLE would hide our /proc/self from us.
+  ::getrlimit(RLIMIT_CORE, &entry_core_limit_);
+  const rlimit no_core{std::min<rlim_t>(1, entry_core_limit_.rlim_max), entry_core_limit_.rlim_max};
+  ::setrlimit(RLIMIT_CORE, &no_core);
   for (const KnownSignal& signal : kSignals) {
     if (signal.passed_on && !ignored(signal.number)) sigaddset(&taken_, signal.number);
   }

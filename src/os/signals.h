@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <array>
@@ -42,6 +43,8 @@ void end_by(int signal);
 /// blocks them, also for children forked later; a job must start with entry_mask(). It leaves alone
 /// each signal that was ignored at entry (nohup): the kernel queues a blocked signal even if it is
 /// ignored. take() leaves out PIPE and XFSZ from our own writes, because write(2) returns an error.
+/// From the constructor on, no signal writes our memory, which has passwords, into a core dump; a
+/// job must start with entry_core_limit().
 class SignalSource {
  public:
   /// Throws Error (71).
@@ -53,6 +56,7 @@ class SignalSource {
   std::vector<ReceivedSignal> take();
 
   [[nodiscard]] const sigset_t& entry_mask() const { return entry_mask_; }
+  [[nodiscard]] const rlimit& entry_core_limit() const { return entry_core_limit_; }
 
   /// From now on job control does not stop this process; TSTP and CONT come out of take().
   void take_job_control();
@@ -70,6 +74,7 @@ class SignalSource {
   Fd fd_;
   sigset_t taken_;
   sigset_t entry_mask_{};
+  rlimit entry_core_limit_{};
   bool child_was_ignored_ = false;
 };
 

@@ -65,6 +65,23 @@ for number in 15, 2, 1, 3, 9, 13, 6, 11, 10, 40:
 SCRIPT
 }
 
+@test "redlock, which knows passwords, leaves no core; the job has the limit that it would have" {
+  endings <<'SCRIPT'
+ready = os.environ["SCRATCH"] + "/ready"
+process = start("run", "L", "--", "sh", "-c", f"ulimit -c >{ready}; exec sleep 60")
+until("the job is ready", lambda: os.path.exists(ready) and os.path.getsize(ready) > 0)
+assert open(ready).read() == "unlimited\n"
+below = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
+names = {pid: open(f"/proc/{pid}/comm").read().strip() for pid in [str(process.pid), *below]}
+for pid in (pid for pid in names if names[pid].startswith("redlock")):
+    limit, = (line for line in open(f"/proc/{pid}/limits") if "core file" in line)
+    assert limit.split()[4] == "1", limit
+process.send_signal(signal.SIGSEGV)
+ends(process, signal.SIGSEGV)
+until("the lock is free", lambda: not held("L"))
+SCRIPT
+}
+
 @test "a job that exits with 130 or 143 was not killed: redlock exits so" {
   endings <<'SCRIPT'
 for status in 130, 137, 143:

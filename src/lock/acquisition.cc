@@ -289,10 +289,15 @@ void Acquisition::replace_holder(Effects& effects) {
   if (!order.refusals.empty()) effects.emplace_back(std::move(order));
 }
 
-/// The holder has lost its lock, and cannot say in the log who took it.
+/// The holder has lost its lock, and cannot say in the log who took it. If several runs revoke
+/// it, those log it that changed a server.
 void Acquisition::record_revoked(const Reply& reply, Effects& effects) {
   const auto* revoked = std::get_if<Revoked>(&reply.answer);
-  if (revoked == nullptr || ++revocations_ != blocking_minority(plan_.servers)) return;
+  if (revoked == nullptr) return;
+  ++revocations_;
+  revokes_ = revokes_ || !revoked->before;
+  if (revocations_ < blocking_minority(plan_.servers) || !revokes_) return;
+  if (std::exchange(logs_revocation_, true)) return;
   std::vector<std::string> others = revoked->readers;
   if (others.empty()) others.emplace_back(read_value(reply.ask.who).token);
   for (std::string& other : others) {

@@ -162,7 +162,9 @@ class Acquisition {
   bool answered_last_round_ = false;  ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
   std::optional<Superseded> superseded_;
-  std::size_t revocations_ = 0;  ///< the servers that have revoked the lock for us
+  std::size_t revocations_ = 0;  ///< the servers that have revoked the lock for us, or before
+  bool revokes_ = false;         ///< one of them did so for us
+  bool logs_revocation_ = false;
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;

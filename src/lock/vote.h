@@ -131,6 +131,7 @@ struct Superseded {
 /// revoke: the lock is revoked from its holder, now or before.
 struct Revoked {
   std::vector<std::string> readers{};  ///< of a shared lock: the tokens of its holders
+  bool before = false;                 ///< another one had revoked it
 };
 
 /// renew: ours, with a full ttl from the time the request was sent.

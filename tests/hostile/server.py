@@ -150,7 +150,7 @@ class Plausible:
             "join": lambda: ["joined"],
             "hand_on": lambda: ["held"],
             "done": lambda: ["done", self.number, self.number, self.holder()],
-            "revoke": lambda: ["revoked", self.told, ""],
+            "revoke": lambda: ["revoked", self.told, "", 1],
             "renew": lambda: ["not_mine", self.value],
             "release": lambda: ["not_mine", self.value],
             "permissions": lambda: [],

@@ -44,7 +44,7 @@ constexpr Patch kPatches[] = {
     {"acquire_shared", kSet, kSetAnyway},
     {"revoked_free", kHeld, "if value and not ours and not string.find(value,'^revoked:')then"},
     {"revoked_free", kSet, kSetAnyway},
-    {"revoke_any", "if value==ARGV[1] then\nlocal left", "if true then\nlocal left"},
+    {"revoke_any", "if changed then\nlocal left", "if true then\nlocal left"},
     {"no_tombstone", "if ARGV[3]==''or not KEYS[2] then return end", "do return end"},
     // Takes the lock from a reader that came after the revocation.
     {"takes_newcomers", "and has_others()then", "and false then"},

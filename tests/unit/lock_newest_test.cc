@@ -206,3 +206,24 @@ TEST_CASE("replace: the log says so when the holder has certainly lost its lock"
   REQUIRE(logged(readers).size() == 2);
   CHECK(logged(readers)[1].other == "two");
 }
+
+TEST_CASE("replace: of several runs that revoke one lock, those log it that changed a server") {
+  const Revoked before{.before = true};
+  Harness late = replacer(held_by(kHolder));
+  for (const ServerIndex server : {0U, 1U, 2U}) answer_revoke(late, server, before);
+  CHECK(logged(late).empty());
+
+  Harness third = replacer(held_by(kHolder));
+  answer_revoke(third, 0, before);
+  answer_revoke(third, 1, before);
+  CHECK(logged(third).empty());
+  answer_revoke(third, 2, Revoked{});
+  CHECK(logged(third).size() == 1);
+
+  Harness first = replacer(held_by(kHolder));
+  answer_revoke(first, 0, Revoked{});
+  answer_revoke(first, 1, before);
+  CHECK(logged(first).size() == 1);
+  answer_revoke(first, 2, Revoked{});
+  CHECK(logged(first).size() == 1);
+}

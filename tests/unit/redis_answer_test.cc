@@ -104,8 +104,11 @@ TEST_CASE("context: a run that is superseded, and a lock that is revoked") {
   const std::string token(40, 'a');
   const std::string all = token + " s" + token.substr(1);
   const auto revoked = std::get<lock::Revoked>(
-      read(Op::revoke, "*3\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(all.size()) + "\r\n" + all + "\r\n"));
+      read(Op::revoke, "*4\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(all.size()) + "\r\n" + all + "\r\n:1\r\n"));
   CHECK(revoked.readers.size() == 2);
+  CHECK_FALSE(revoked.before);
+  const char* const again = "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:0\r\n";
+  CHECK(std::get<lock::Revoked>(read(Op::revoke, again)).before);
   CHECK(std::holds_alternative<lock::NotMine>(
       read(Op::revoke, "*2\r\n$8\r\nnot_mine\r\n$1\r\nx\r\n")));
 }

@@ -147,7 +147,10 @@ std::optional<lock::Answer> read_repair(std::string_view word, const Value& repl
 std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const Value& reply) {
   if (op == lock::Op::renew && word == "renewed") return lock::Renewed{};
   if (op == lock::Op::mark && word == "marked") return lock::Marked{};
-  if (op == lock::Op::revoke && word == "revoked") return lock::Revoked{read_taken(reply).readers};
+  if (op == lock::Op::revoke && word == "revoked") {
+    Taken taken = read_taken(reply);
+    return lock::Revoked{std::move(taken.readers), taken.before};
+  }
   const bool deletes = lock::is_release(op) || op == lock::Op::unmark;
   if ((deletes || op == lock::Op::inquire) && word == "released") return lock::Released{};
   if (op == lock::Op::leave_queue && (word == "held" || word == "free")) return lock::Released{};
@@ -256,8 +259,8 @@ Taken read_taken(const Value& reply) {
   if (word == "released") return {lock::Released{}};
   if (word == "missing") return {lock::Missing{}};
   if (word == "not_mine" && part.size() == 2) return {lock::NotMine{part[1].text}};
-  if (word != "revoked" || !fits(reply, "sis")) return {unexpected_reply(reply)};
-  Taken taken{lock::Released{}, part[1].integer};
+  if (word != "revoked" || !fits(reply, "sisi")) return {unexpected_reply(reply)};
+  Taken taken{lock::Released{}, part[1].integer, {}, part[3].integer == 0};
   // The generation, which is in the list too, is not a token.
   std::istringstream listed(part[2].text);
   for (std::string token; listed >> token;) {

@@ -70,6 +70,7 @@ struct Taken {
   /// from which the lock was revoked.
   std::optional<std::int64_t> notified{};
   std::vector<std::string> readers{};
+  bool before = false;  ///< of encode_revoke(): the lock had been revoked already
 };
 
 /// The answer to encode_revoke() or encode_remove().

@@ -9,13 +9,14 @@
 -- ARGV[2]  the new value: "revoked:TOKEN", a blank, and the revoker as JSON
 -- ARGV[3]  the channel of the notices to the holder; of readers, its beginning, before the token
 --
--- {'revoked', how many subscribers, the readers, with blanks between them}    if it was revoked before, too: then
---     the value stays
+-- {'revoked', how many subscribers, the readers, with blanks between them, changed}    changed: 0 if it was revoked
+--     before; then the value stays
 -- {'missing'}, {'not_mine', value}
 --include sizes
 --include string
 local value = read(KEYS[1], 1024) or ''
-if value == ARGV[1] then
+local changed = value == ARGV[1]
+if changed then
   -- SET would remove the time to live (KEEPTTL needs Redis 6).
   local left = redis.call('PTTL', KEYS[1])
   if left < 0 then
@@ -39,4 +40,4 @@ for _, reader in ipairs(readers) do
   local heard = redis.pcall('PUBLISH', ARGV[3] .. reader, notice)
   told = told + (type(heard) == 'number' and heard or 0)
 end
-return {'revoked', told, table.concat(readers, ' ')}
+return {'revoked', told, table.concat(readers, ' '), changed and 1 or 0}

@@ -316,10 +316,19 @@ void Reporter::say_not_released(const std::vector<lock::Complaint>& complaints) 
 
 void Reporter::say_vote(const lock::Reply& reply) {
   if (reply.ask.op == lock::Op::leave_queue) return;  // no vote
-  line(Verbosity::detailed, "{}: {}: {}", servers_.at(reply.ask.server), op_name(reply.ask.op),
-       vote_text(reply.answer));
+  const bool lost_order = reply.ask.op == lock::Op::revoke &&
+                          std::holds_alternative<lock::Unreachable>(reply.answer);  // of --replace
+  line(lost_order ? Verbosity::verbose : Verbosity::detailed, "{}: {}: {}",
+       servers_.at(reply.ask.server), op_name(reply.ask.op), vote_text(reply.answer));
   const auto* refusal = std::get_if<lock::Refused>(&reply.answer);
-  if (refusal != nullptr) warn_of_other_settings(*refusal);
+  if (refusal == nullptr) return;
+  warn_of_other_settings(*refusal);
+  if (!news_.newest || reply.ask.ticket == 0 || refusal->place > 0) return;
+  if (std::exchange(warned_of_no_place_, true)) return;
+  line(Verbosity::normal,
+       "warning: {} gives us no place in the queue, so --newest may not replace older waiters; "
+       "redlock check names the permissions that are missing",
+       servers_.at(reply.ask.server));
 }
 
 /// With other servers even if we get the lock: two quorums of different sets need not have a server

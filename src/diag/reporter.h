@@ -26,6 +26,7 @@ struct WaitNews {
   /// Of our set of servers: a holder with another one is a mistake. Empty if it is not known.
   std::string fingerprint{};
   std::size_t slots = 0;  ///< of the lock, or 0; a holder with another number is a mistake
+  bool newest = false;    ///< we need a place in the queue to replace older waiters (--newest)
 };
 
 /// Words the events of a lock: one line each on standard error, "redlock: ...".
@@ -46,7 +47,8 @@ class Reporter {
   /// A release by token did not reach enough servers.
   void say_not_released(const std::vector<lock::Complaint>& complaints);
 
-  /// Only when detailed: an answer of a server. Always warns of a holder with other settings.
+  /// Only when detailed: an answer of a server. Always warns of a holder with other settings, and of
+  /// a server where --newest has no effect.
   void say_vote(const lock::Reply& reply);
 
   /// Only when detailed: a notice from a server for the holder. Empty: the subscription has begun.
@@ -79,6 +81,7 @@ class Reporter {
   WaitNews news_;
   bool warned_of_other_servers_ = false;
   bool warned_of_other_slots_ = false;
+  bool warned_of_no_place_ = false;
   std::string revocation_notice_;  ///< the last notice that the lock was revoked
 };
 

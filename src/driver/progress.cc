@@ -124,7 +124,8 @@ diag::Reporter reporter_for(const config::Settings& settings, const std::string&
           {.shown = progress_mode(settings) != Progress::Mode::none,
            .conflict_status = settings.conflict_exit_code,
            .fingerprint = server_set_fingerprint(settings.servers),
-           .slots = settings.slots}};
+           .slots = settings.slots,
+           .newest = settings.newest}};
 }
 
 Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patience,

@@ -232,6 +232,24 @@ PY
   [[ $(ran) == 'first second' ]] || fail "$(ran)"
 }
 
+@test "newest: without the permission for the queue, one line says that it has no effect" {
+  acl_of_page
+  of_lock nightly-backup
+  start_server A
+  cli A acl setuser "${ACL[@]}" >/dev/null
+  cli A acl setuser cron resetkeys "~$LOCK" "~redlock:{$LOCK}:holder" "~redlock:{$LOCK}:fence" \
+    "~redlock:{$LOCK}:dead" >/dev/null
+  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  SERVERS=(A)
+  hold
+  run --separate-stderr "$REDLOCK" run --newest -w 3 "$LOCK" -- true
+  assert_status 1
+  count_text <(echo "$stderr") 'gives us no place in the queue, so --newest may not replace older waiters'
+  ((COUNT == 1)) || fail "$COUNT times: $stderr"
+  run --separate-stderr "$REDLOCK" run -w 3 "$LOCK" -- true
+  refute_contains "$stderr" 'no place'
+}
+
 # ---- --build -------------------------------------------------------------------------------------
 
 # build NUMBER [STATUS]: a run of it that ends with that status; sets $status and $stderr.

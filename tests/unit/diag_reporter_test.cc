@@ -169,6 +169,38 @@ TEST_CASE("a holder with other servers is pointed out, once") {
   CHECK(written(refused_by(std::string(400, 'x'), 1), news).size() < 300);
 }
 
+TEST_CASE("--newest: a server that gives no place in the queue is pointed out, once") {
+  const auto refused_at = [](std::size_t place, lock::Ticket ticket) {
+    lock::Refused refusal = taken();
+    refusal.place = place;
+    return [refusal, ticket](Reporter& reporter) {
+      for (int i = 0; i < 2; ++i) {
+        reporter.say_vote({{.server = 1, .op = lock::Op::acquire, .ticket = ticket}, {}, refusal});
+      }
+    };
+  };
+  const WaitNews news{.newest = true};
+  CHECK(written(refused_at(0, 7), news) ==
+        "redlock: warning: db2 gives us no place in the queue, so --newest may not replace older "
+        "waiters; redlock check names the permissions that are missing\n");
+  CHECK(written(refused_at(1, 7), news).empty());
+  CHECK_MESSAGE(written(refused_at(0, 0), news).empty(), "it has not asked for a place yet");
+  CHECK(written(refused_at(0, 7), {}).empty());
+}
+
+TEST_CASE("--replace: -v tells where the order did not arrive") {
+  const auto answer = [](lock::Answer said) {
+    return [said](Reporter& reporter) {
+      reporter.say_vote({{.server = 2, .op = lock::Op::revoke}, {}, said});
+    };
+  };
+  const lock::Unreachable denied{.maybe_applied = false, .permanent = true, .why = "NOPERM"};
+  CHECK(written(answer(denied), {}, Verbosity::verbose) == "redlock: db3: revoke: NOPERM\n");
+  CHECK(written(answer(denied), {}).empty());
+  CHECK(written(answer(lock::Revoked{}), {}, Verbosity::verbose).empty());
+  CHECK(written(answer(lock::Missing{}), {}, Verbosity::verbose).empty());
+}
+
 TEST_CASE("a superseded run names the newer one, or the build that succeeded") {
   const lock::Superseded waiter{.who = taken().holder};
   CHECK(said(Superseded{waiter, 0, 43s}, kAlone) ==

@@ -69,7 +69,9 @@ struct Ask {
   /// another 20 s. 0: we are not in the queue, and every waiter stands before us.
   Ticket ticket = 0;
   std::size_t slot = 0;  ///< acquire: the slot that we ask for, from 1; 0: the lock has no slots
-  std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
+  /// mark: when the run began, by the server's clock; 0: unknown
+  std::chrono::milliseconds began{};
+  Duration age{};     ///< mark: how long ago it began
   std::string who{};  ///< mark, unmark: whose run (JSON), empty: ours; revoke: the new value
   /// leave: the owner has released the lock by the token, and its keeper only removes the rest.
   bool for_owner = false;

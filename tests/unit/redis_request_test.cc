@@ -76,17 +76,20 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
            {"EVAL", std::string(redis::scripts::inquire), "1", "redlock:{name}:fence", "T"}));
   lock::Ask mark = ask(Op::mark);
   mark.began = std::chrono::milliseconds(1234);
+  mark.age = std::chrono::microseconds(5999);
   const std::string mark_script(redis::scripts::mark);
   same(redis::encode_request(mark, context, alone), 1,
        redis::encode_command(
-           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "{}"}));
+           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "{}", "5"}));
   mark.who = "them";
+  mark.began = {};  // the server's clock is not known
   same(redis::encode_request(mark, context, alone), 1,
        redis::encode_command(
-           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "them"}));
+           {"EVAL", mark_script, "1", "redlock:{name}:done", "", "30000", "them", "5"}));
   mark.op = Op::unmark;
   same(redis::encode_request(mark, context, alone), 1,
-       redis::encode_command({"EVAL", release, "1", "redlock:{name}:done", "1234 them"}));
+       redis::encode_command(
+           {"EVAL", std::string(redis::scripts::unmark), "1", "redlock:{name}:done", "them"}));
   same(redis::encode_request(ask(Op::commit), context, alone), 1,
        redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
                               "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));

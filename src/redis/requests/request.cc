@@ -108,14 +108,14 @@ Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secr
 }
 
 Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::string& life) {
-  const std::string began = std::to_string(ask.began.count());
   const std::string& who = ask.who.empty() ? context.holder_json : ask.who;
   if (ask.op == lock::Op::unmark) {
-    // The release script compares and deletes: that is just what unmark needs.
-    return {encode_command({"EVAL", scripts::release, "1", context.done_key, began + " " + who}),
-            1};
+    return {encode_script(scripts::unmark, {context.done_key}, {who})};
   }
-  Words arguments{began, life, who};
+  const bool known = ask.began > std::chrono::milliseconds::zero();
+  const auto age = std::chrono::floor<std::chrono::milliseconds>(ask.age);
+  Words arguments{known ? std::to_string(ask.began.count()) : "", life, who,
+                  std::to_string(age.count())};
   if (context.build) arguments.push_back(std::to_string(*context.build));
   return {encode_script(scripts::mark, {context.build ? context.build_key : context.done_key},
                         arguments)};

@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# The wall clocks of servers are corrected, forward and back.
+
+load ../lib/common
+
+setup_file() { cc -O1 -shared -fPIC -o "$BATS_FILE_TMPDIR/clock.so" "$TESTS/lib/clock.c"; }
+setup() { export REDLOCK_RESTART_GRACE=0; }
+teardown() { stop_all; }
+
+# set_clock NAME SECONDS: that server's clock is ahead by so much from now on; returns when the server has seen it.
+set_clock() {
+  echo "$2" >"$SCRATCH/clock.$1.new"
+  mv "$SCRATCH/clock.$1.new" "$SCRATCH/clock.$1"
+  [[ ! -v ${1}_PID ]] || wait_until "$BOUND" shows "$1" "$2"
+}
+shows() {
+  local shown ahead
+  shown=$(cli "$1" time)
+  ahead=$((${shown%%$'\n'*} - EPOCHSECONDS))
+  ((ahead > $2 - 5 && ahead < $2 + 5))
+}
+
+# clocked NAME SECONDS [OPTION…]: a server with a clock of its own, which is ahead by so much.
+clocked() {
+  set_clock "$1" "$2"
+  CLOCK=$SCRATCH/clock.$1 LD_PRELOAD=$BATS_FILE_TMPDIR/clock.so start_server "$1" "${@:3}"
+  local -n uri=${1}_URI
+  export REDLOCK_SERVERS="${REDLOCK_SERVERS-} $uri"
+}
+
+@test "clocks: --once works again immediately after a clock that was a year ahead was set back" {
+  clocked A 31536000
+  "$REDLOCK" run --once 20h L -- true
+  set_clock A 0
+  "$REDLOCK" run --once 20h L -- true
+  run -0 "$REDLOCK" run --once 20h L -- touch "$SCRATCH/again"
+  [[ ! -e $SCRATCH/again ]] || fail "the work was done again"
+}
+
+@test "clocks: --once, the clock was set back while the job ran" {
+  clocked A 86400
+  background "$REDLOCK" run --once 20h L -- \
+    sh -c 'echo started >"$0"; until [ -e "$1" ]; do sleep 0.02; done' "$SCRATCH/started" "$SCRATCH/end"
+  wait_for "$SCRATCH/started"
+  set_clock A 0
+  : >"$SCRATCH/end"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  run -0 "$REDLOCK" run --once 20h L -- touch "$SCRATCH/again"
+  [[ ! -e $SCRATCH/again ]] || fail "the work was done again"
+}

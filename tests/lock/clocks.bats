@@ -53,3 +53,17 @@ clocked() {
   run -0 "$REDLOCK" run --once 20h L -- touch "$SCRATCH/again"
   [[ ! -e $SCRATCH/again ]] || fail "the work was done again"
 }
+
+@test "clocks: history has the true times of what happened after a clock was set back" {
+  clocked A 86400
+  "$REDLOCK" run L -- true before
+  set_clock A 0
+  "$REDLOCK" run L -- true after
+  local began
+  began=$("$REDLOCK" history L --json | "$PYTHON" -c '
+import json, sys
+print(*[int(run["began_ms"]) for run in json.load(sys.stdin)["locks"][0]["runs"] if run["holder"]["command"] == "true after"])')
+  assert_between $(($(now_ms) - 60000)) "$began" $(($(now_ms) + 1000))
+  run -0 "$REDLOCK" history L --since 5m
+  assert_contains "$output" 'true after'
+}

@@ -148,6 +148,8 @@ MISTAKES = [
       "of a password with a blank in it, the first half is shown", ["settings/secrets: is shown if it is a place"]),
     M("redis/wire/trouble.cc", "if (secret.empty()) return text;", "return text;",
       "a server's message shows the password", ["unit", "servers/errors: passwords are in no message"]),
+    M("redis/ask/log_reader.cc", "own == 0 ? *time : std::min(milliseconds(own), *time)", "*time",
+      "after a clock was set back, history shows the time before", ["lock/clocks: history has the true times"]),
     M("redis/ask/log_reader.cc", "overflowed_ = lines_.size() > kMostLines;",
       "overflowed_ = false;",
       "an endless log is read to its end", ["unit"]),

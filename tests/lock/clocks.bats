@@ -67,3 +67,17 @@ print(*[int(run["began_ms"]) for run in json.load(sys.stdin)["locks"][0]["runs"]
   run -0 "$REDLOCK" history L --since 5m
   assert_contains "$output" 'true after'
 }
+
+@test "clocks: a server whose uptime is negative is trusted a restart grace after the first question" {
+  export REDLOCK_RESTART_GRACE=2s
+  clocked A 3600 --appendonly yes --appendfsync always
+  "$REDLOCK" run L -- true
+  kill_server A
+  CLOCK=$SCRATCH/clock.A LD_PRELOAD=$BATS_FILE_TMPDIR/clock.so launch_server A "$SCRATCH/server.A"
+  set_clock A 0
+  [[ $(cli A info server) == *uptime_in_seconds:-* ]] || fail "$(cli A info server)"
+  run -0 "$REDLOCK" run -w 20s --server-wait 20s L -- true
+  # Also when the clock has caught up.
+  set_clock A 3602
+  run -0 "$REDLOCK" run -n L -- true
+}

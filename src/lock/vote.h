@@ -73,6 +73,7 @@ struct Ask {
   std::chrono::milliseconds began{};
   Duration age{};     ///< mark: how long ago it began
   std::string who{};  ///< mark, unmark: whose run (JSON), empty: ours; revoke: the new value
+  bool cuts = false;  ///< renew: the key lives much longer than the last one asked for; cut that
   /// leave: the owner has released the lock by the token, and its keeper only removes the rest.
   bool for_owner = false;
   bool has_lock = false;  ///< leave_queue: because we have got the lock
@@ -136,7 +137,9 @@ struct Revoked {
 };
 
 /// renew: ours, with a full ttl from the time the request was sent.
-struct Renewed {};
+struct Renewed {
+  bool longer = false;  ///< much longer: others asked for that, or the server's clock was set back
+};
 
 /// commit: this request raised the server's number.
 struct Committed {};

@@ -32,6 +32,31 @@ clocked() {
   export REDLOCK_SERVERS="${REDLOCK_SERVERS-} $uri"
 }
 
+# lives_for SERVER LEAST MOST: the lock's time to live there, in ms.
+lives_for() {
+  local left
+  left=$(answer "$1" pttl L)
+  ((left >= $2 && left <= $3))
+}
+
+@test "clocks: set back, the next renewal gives the lock the life that its holder asked for" {
+  clocked A 0
+  background "$REDLOCK" run --ttl 2s L -- sh -c 'echo started >"$0"; exec sleep 300' "$SCRATCH/started"
+  wait_for "$SCRATCH/started"
+  set_clock A -3600
+  wait_until "$BOUND" lives_for A 1 2000
+}
+
+@test "clocks: a renewal does not cut the longer life that a joined process asked for" {
+  clocked A 0
+  background "$REDLOCK" run --ttl 2s L -- "$REDLOCK" run --ttl 60s L -- \
+    sh -c 'echo started >"$0"; exec sleep 300' "$SCRATCH/started"
+  wait_for "$SCRATCH/started"
+  # The inner one renews every 20 s, the outer one three times in 2 s.
+  wait_until "$BOUND" lives_for A 50000 58000
+  lives_for A 50000 58000 || fail "$(cli A pttl L)"
+}
+
 @test "clocks: --once works again immediately after a clock that was a year ahead was set back" {
   clocked A 31536000
   "$REDLOCK" run --once 20h L -- true

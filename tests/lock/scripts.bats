@@ -257,6 +257,31 @@ notes() { cli A hget "$FENCE" released; }
   assert_contains "$(cli A info commandstats)" cmdstat_unlink:calls=1
 }
 
+# ---- a life that is too long ------------------------------------------------------------------------
+
+@test "scripts: a renewal tells a much longer life; it is cut if nobody else can have asked for it" {
+  local ends other=jjjjjjjj
+  ends=$(($(now_ms) + 60000))
+  held 3600000
+  answer_of renew 1 L "$TOKEN" 30000
+  [[ $output == 'renewed 3'* ]] || fail "$output"
+  answers renewed renew 1 L "$TOKEN" 3600000
+  # Another process holds the lock, too; or has left a minimum hold.
+  for holds in "$TOKEN $ends $other $ends" "$other $ends $TOKEN $ends" "$other $ends"; do
+    cli A hset "$HOLDER" "holds:$TOKEN" "$holds"
+    answers 0 cut 2 L "$HOLDER" "$TOKEN" "$TOKEN" 30000
+  done
+  held 3600000
+  cli A hset "$HOLDER" "keep:$TOKEN" "$ends"
+  answers 0 cut 2 L "$HOLDER" "$TOKEN" "$TOKEN" 30000
+  cli A hdel "$HOLDER" "keep:$TOKEN"
+  answers 0 cut 2 L "$HOLDER" "$OTHER" "$OTHER" 30000
+  assert_between 3500000 "$(cli A pttl L)" 3600000
+  answers 1 cut 2 L "$HOLDER" "$TOKEN" "$TOKEN" 30000
+  assert_between 20000 "$(cli A pttl L)" 30000
+  answers 0 cut 2 L "$HOLDER" "$TOKEN" "$TOKEN" 40000
+}
+
 # ---- the mark of --once ----------------------------------------------------------------------------
 
 @test "scripts: a mark is of the latest run, and stays for the longest time that a run asked for" {

@@ -53,6 +53,14 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
        redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
            redis::encode_command(
                {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+  lock::Ask cut = ask(Op::renew);
+  cut.cuts = true;
+  same(redis::encode_request(cut, context, alone), 3,
+       redis::encode_request(ask(Op::renew), context, alone).wire +
+           redis::encode_command({"EVAL", std::string(redis::scripts::cut), "2", "name",
+                                  "redlock:{name}:holder", "T", "T", "30000"}));
+  const redis::Secrets redisson{"r1", "r1", false};
+  CHECK(redis::encode_request(cut, context, redisson).replies == 2);
   same(redis::encode_request(ask(Op::release), context, alone), 2,
        redis::encode_command({"EVAL", release, "1", "name", "T"}) +
            redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T", "holds:T"}));

@@ -172,11 +172,18 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
   const bool shared = lock::is_of_reader(token);
   const auto keys = [&](Words common) { return with_readers(std::move(common), context, secrets); };
   switch (ask.op) {
-    case lock::Op::renew:
-      return {encode_script(shared ? scripts::renew_shared : scripts::renew,
-                            keys({context.lock_key}), {token, life}) +
-                  encode_hold(context, secrets, milliseconds),
-              2};
+    case lock::Op::renew: {
+      Flight flight{encode_script(shared ? scripts::renew_shared : scripts::renew,
+                                  keys({context.lock_key}), {token, life}) +
+                        encode_hold(context, secrets, milliseconds),
+                    2};
+      // Redisson's own holders may have asked for more.
+      if (!ask.cuts || lock::is_of_redisson(token)) return flight;
+      flight.wire += encode_script(scripts::cut, {context.lock_key, context.holder_key},
+                                   {token, secrets.hold, life});
+      ++flight.replies;
+      return flight;
+    }
     case lock::Op::release:
       if (shared) {
         return {encode_script(scripts::release_shared,

@@ -10,7 +10,7 @@
 namespace redlock::redis::scripts {
 
 extern const std::string_view
-    acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit, commit_shared, done,
+    acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit, commit_shared, cut, done,
     hand_on, history, hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions,
     publish, redisson, redisson_sharded, refusals, refuse, release, release_shared, remove, renew,
     renew_shared, repair, repair_shared, revoke, sharded, unmark, waiting, won;

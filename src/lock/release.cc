@@ -118,51 +118,48 @@ void DoneMarks::record(const Reply& reply, Instant now) {
   at.state = std::holds_alternative<Marked>(reply.answer) ? State::marked : State::failed;
 }
 
-void DoneMarks::mark(Instant began, Duration period, Effects& effects) {
-  for (PerServer& at : servers_) at.has_mark = false;
-  begin(began, period, {}, effects);
-}
-
-void DoneMarks::copy(Effects& effects) {
-  if (found_) begin(found_began_, found_->age + found_->left, found_->who, effects);
-}
-
-void DoneMarks::begin(Instant began, Duration period, std::string who, Effects& effects) {
+void DoneMarks::mark(Instant began, Duration period, Instant now, Effects& effects) {
   began_ = began;
   period_ = period;
-  who_ = std::move(who);
+  for (ServerIndex server = 0; server < servers_.size(); ++server) ask(server, now, effects);
+}
+
+void DoneMarks::copy(Instant now, Effects& effects) {
+  if (!found_) return;
+  began_ = found_began_;
+  period_ = found_->age + found_->left;
+  who_ = found_->who;
   for (ServerIndex server = 0; server < servers_.size(); ++server) {
-    PerServer& at = servers_[server];
-    if (!at.ahead || at.has_mark) continue;
-    at.state = State::asked;
-    ask(server, Op::mark, effects);
+    if (servers_[server].ahead && !servers_[server].has_mark) ask(server, now, effects);
   }
 }
 
-void DoneMarks::retry(Effects& effects) {
+void DoneMarks::retry(Instant now, Effects& effects) {
   for (ServerIndex server = 0; server < servers_.size(); ++server) {
-    if (servers_[server].state != State::failed) continue;
-    servers_[server].state = State::asked;
-    ask(server, Op::mark, effects);
+    if (servers_[server].state == State::failed) ask(server, now, effects);
   }
 }
 
 void DoneMarks::undo(Effects& effects) {
   for (ServerIndex server = 0; server < servers_.size(); ++server) {
-    if (servers_[server].state == State::idle) continue;
-    servers_[server].state = State::idle;
-    ask(server, Op::unmark, effects);
+    if (std::exchange(servers_[server].state, State::idle) == State::idle) continue;
+    effects.emplace_back(
+        Ask{.server = server, .op = Op::unmark, .attempt = kNoAttempt, .who = who_});
   }
 }
 
 /// The request belongs to no attempt: a release cancels the unsent requests of its own attempt.
-void DoneMarks::ask(ServerIndex server, Op op, Effects& effects) const {
-  effects.emplace_back(Ask{.server = server,
-                           .op = op,
-                           .attempt = kNoAttempt,
-                           .life = period_,
-                           .began = in_milliseconds(began_) + *servers_[server].ahead,
-                           .who = who_});
+void DoneMarks::ask(ServerIndex server, Instant now, Effects& effects) {
+  PerServer& at = servers_[server];
+  at.state = State::asked;
+  effects.emplace_back(
+      Ask{.server = server,
+          .op = Op::mark,
+          .attempt = kNoAttempt,
+          .life = period_,
+          .began = at.ahead ? in_milliseconds(began_) + *at.ahead : milliseconds::zero(),
+          .age = now - began_,
+          .who = who_});
 }
 
 }  // namespace redlock::lock

@@ -69,7 +69,8 @@ class Release {
 /// The marks of `--once`: a mark says that a run was successful, and when it began. Every server
 /// compares a mark with its own clock, so a mark gives its time by that server's clock. It means
 /// the same however late it arrives, and the servers' clocks need not agree. The votes show what a
-/// server's clock says; a server whose clock is unknown gets no mark.
+/// server's clock says. The mark also says how long ago the run began, for a server whose clock is
+/// unknown or was set back since: there the mark is too young by the time that it was on its way.
 class DoneMarks {
  public:
   explicit DoneMarks(std::size_t servers) : servers_(servers) {}
@@ -78,12 +79,12 @@ class DoneMarks {
   void record(const Reply& reply, Instant now);
 
   /// Marks a run that began at `began` as successful, on all servers, for `period`.
-  void mark(Instant began, Duration period, Effects& effects);
+  void mark(Instant began, Duration period, Instant now, Effects& effects);
 
   /// Copies the mark that was found to the servers that have said that they lack it.
-  void copy(Effects& effects);
+  void copy(Instant now, Effects& effects);
 
-  void retry(Effects& effects);
+  void retry(Instant now, Effects& effects);
 
   void undo(Effects& effects);
 
@@ -115,8 +116,7 @@ class DoneMarks {
     Answer last = Unreachable{};
   };
 
-  void ask(ServerIndex server, Op op, Effects& effects) const;
-  void begin(Instant began, Duration period, std::string who, Effects& effects);
+  void ask(ServerIndex server, Instant now, Effects& effects);
 
   std::vector<PerServer> servers_;
   std::optional<Done> found_;

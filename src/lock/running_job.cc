@@ -73,12 +73,13 @@ void Lease::ask_round(Instant now, Effects& effects) {
 
 /// The key gets the rest of the minimum hold if that is longer than the ttl, so that not even a
 /// KILL of redlock itself ends the minimum hold early.
-void Lease::ask(ServerIndex server, Op op, Instant now, Effects& effects) const {
+void Lease::ask(ServerIndex server, Op op, Instant now, Effects& effects, bool cuts) const {
   effects.emplace_back(Ask{.server = server,
                            .op = op,
                            .attempt = attempt_,
                            .round = round_,
-                           .life = std::max(timing_.ttl, keep_until_ - now)});
+                           .life = std::max(timing_.ttl, keep_until_ - now),
+                           .cuts = cuts});
 }
 
 Instant Lease::gone_by() const {
@@ -94,6 +95,10 @@ void Lease::record(const Reply& reply, Instant now, Effects& effects) {
   if (!voter.twin) take_answer(voter, reply);
   settle();
   if (reply.ask.op == Op::renew) count_round(reply, now);
+  const auto* renewed = std::get_if<Renewed>(&reply.answer);
+  if (!lost_ && renewed != nullptr && renewed->longer && !reply.ask.cuts) {
+    ask(reply.ask.server, Op::renew, now, effects, true);
+  }
   voter.wants_repair = std::holds_alternative<Missing>(reply.answer) && !voter.twin;
   repair(now, effects);
 }

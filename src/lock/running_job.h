@@ -69,7 +69,7 @@ class Lease {
   };
 
   void ask_round(Instant now, Effects& effects);
-  void ask(ServerIndex server, Op op, Instant now, Effects& effects) const;
+  void ask(ServerIndex server, Op op, Instant now, Effects& effects, bool cuts = false) const;
   void count_round(const Reply& reply, Instant now);
   void take_answer(Voter& voter, const Reply& reply);
   void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);

@@ -176,7 +176,7 @@ void Session::check_acquisition() {
       effects_.emplace_back(Log{.event = newer ? Log::Event::superseded : Log::Event::skipped,
                                 .attempt = acquisition_.attempt().id(),
                                 .waited = now_ - began_});
-      done_marks_.copy(effects_);
+      done_marks_.copy(now_, effects_);
       return end_without_job({newer ? Outcome::Kind::superseded : Outcome::Kind::done});
     }
     case Acquisition::State::conflict:
@@ -271,7 +271,7 @@ void Session::release_lease() {
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // The mark goes first on every connection: a process that finds the lock free finds the mark.
   const Duration period = mark_of(plan_) == Mark::build ? kBuildLasts : plan_.timing.once;
-  if (may_mark()) done_marks_.mark(job_->began(), period, effects_);
+  if (may_mark()) done_marks_.mark(job_->began(), period, now_, effects_);
   const Instant keep_until = was_ours() ? lease().keep_until() : Instant{};
   cools_ = keep_until > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
@@ -289,7 +289,7 @@ void Session::tick_releasing() {
   if (now_ >= release_limit_) return finish();
   if (now_ >= release_retry_) {
     release_retry_ = kNever;
-    done_marks_.retry(effects_);
+    done_marks_.retry(now_, effects_);
     acquisition_.release().retry(now_, effects_);
   }
 }

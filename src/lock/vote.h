@@ -69,8 +69,11 @@ struct Ask {
   /// another 20 s. 0: we are not in the queue, and every waiter stands before us.
   Ticket ticket = 0;
   std::size_t slot = 0;  ///< acquire: the slot that we ask for, from 1; 0: the lock has no slots
-  std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
+  /// mark: when the run began, by the server's clock; 0: unknown
+  std::chrono::milliseconds began{};
+  Duration age{};     ///< mark: how long ago it began
   std::string who{};  ///< mark, unmark: whose run (JSON), empty: ours; revoke: the new value
+  bool cuts = false;  ///< renew: the key lives much longer than the last one asked for; cut that
   /// leave: the owner has released the lock by the token, and its keeper only removes the rest.
   bool for_owner = false;
   bool has_lock = false;  ///< leave_queue: because we have got the lock
@@ -135,7 +138,9 @@ struct Revoked {
 };
 
 /// renew: ours, with a full ttl from the time the request was sent.
-struct Renewed {};
+struct Renewed {
+  bool longer = false;  ///< much longer: others asked for that, or the server's clock was set back
+};
 
 /// commit: this request raised the server's number.
 struct Committed {};

@@ -165,6 +165,27 @@ older_than_a_second() {
   assert_ran 1
 }
 
+@test "once: a server that was down when the run began gets the mark, too" {
+  servers 3
+  kill_server C
+  background "$REDLOCK" run --ttl 2s --once 1h L -- \
+    sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/ran" "$SCRATCH/end"
+  wait_for "$SCRATCH/ran"
+  restart_server C
+  # The lock comes back there by a renewal.
+  wait_for_key C L
+  kill_server A
+  echo >"$SCRATCH/end"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  has_key C "$MARK" || fail 'C has no mark'
+  kill_server B
+  restart_server A
+  run "$REDLOCK" run --once 1h L -- false
+  assert_status 0
+}
+
 @test "once: the mark says when by the server's clock, and ends with the time" {
   servers 1
   local before after began

@@ -257,23 +257,69 @@ notes() { cli A hget "$FENCE" released; }
   assert_contains "$(cli A info commandstats)" cmdstat_unlink:calls=1
 }
 
+# ---- a life that is too long ------------------------------------------------------------------------
+
+@test "scripts: a renewal tells a much longer life; it is cut if nobody else can have asked for it" {
+  local ends other=jjjjjjjj
+  ends=$(($(now_ms) + 60000))
+  held 3600000
+  answer_of renew 1 L "$TOKEN" 30000
+  [[ $output == 'renewed 3'* ]] || fail "$output"
+  answers renewed renew 1 L "$TOKEN" 3600000
+  # Another process holds the lock, too; or has left a minimum hold.
+  for holds in "$TOKEN $ends $other $ends" "$other $ends $TOKEN $ends" "$other $ends"; do
+    cli A hset "$HOLDER" "holds:$TOKEN" "$holds"
+    answers 0 cut 2 L "$HOLDER" "$TOKEN" "$TOKEN" 30000
+  done
+  held 3600000
+  cli A hset "$HOLDER" "keep:$TOKEN" "$ends"
+  answers 0 cut 2 L "$HOLDER" "$TOKEN" "$TOKEN" 30000
+  cli A hdel "$HOLDER" "keep:$TOKEN"
+  answers 0 cut 2 L "$HOLDER" "$OTHER" "$OTHER" 30000
+  assert_between 3500000 "$(cli A pttl L)" 3600000
+  answers 1 cut 2 L "$HOLDER" "$TOKEN" "$TOKEN" 30000
+  assert_between 20000 "$(cli A pttl L)" 30000
+  answers 0 cut 2 L "$HOLDER" "$TOKEN" "$TOKEN" 40000
+}
+
 # ---- the mark of --once ----------------------------------------------------------------------------
 
 @test "scripts: a mark is of the latest run, and stays for the longest time that a run asked for" {
   local mark='redlock:{L}:done' now
   now=$(now_ms)
-  answers marked mark 1 "$mark" $((now - 10000)) 3600000 first
-  answers marked mark 1 "$mark" $((now - 5000)) 60000 second
+  answers marked mark 1 "$mark" $((now - 10000)) 3600000 first 0
+  answers marked mark 1 "$mark" $((now - 5000)) 60000 second 0
   [[ $(cli A get "$mark") == "$((now - 5000)) second" ]]
   assert_between 3000000 "$(cli A pttl "$mark")" 3600000
   # A late request.
-  answers marked mark 1 "$mark" $((now - 9000)) 7200000 late
+  answers marked mark 1 "$mark" $((now - 9000)) 7200000 late 0
   [[ $(cli A get "$mark") == "$((now - 5000)) second" ]]
   assert_between 3000000 "$(cli A pttl "$mark")" 3600000
   # One whose time is over.
   cli A del "$mark"
-  answers marked mark 1 "$mark" $((now - 10000)) 5000 over
+  answers marked mark 1 "$mark" $((now - 10000)) 5000 over 0
   assert_no_key A "$mark"
+}
+
+@test "scripts: a mark that lies ahead of the clock gives way; how old a run is counts if its time is unknown or ahead" {
+  local mark='redlock:{L}:done' now
+  now=$(now_ms)
+  cli A set "$mark" "$((now + 86400000)) ahead" px 176400000
+  answers marked mark 1 "$mark" $((now + 80000000)) 3600000 one 5000
+  assert_between $((now - 5000)) "$(cli A get "$mark" | cut -d' ' -f1)" $(($(now_ms) - 5000))
+  assert_between 3000000 "$(cli A pttl "$mark")" 3600000
+  cli A del "$mark"
+  answers marked mark 1 "$mark" '' 3600000 another 7000
+  assert_between $((now - 7000)) "$(cli A get "$mark" | cut -d' ' -f1)" $(($(now_ms) - 7000))
+}
+
+@test "scripts: unmark removes the mark of that run only" {
+  local mark='redlock:{L}:done'
+  cli A set "$mark" '5 {"run": 1}'
+  answers missing unmark 1 "$mark" '{"run": 2}'
+  answers released unmark 1 "$mark" '{"run": 1}'
+  assert_no_key A "$mark"
+  answers missing unmark 1 "$mark" '{"run": 1}'
 }
 
 # ---- the queue --------------------------------------------------------------------------------------
@@ -529,7 +575,7 @@ roomy() { cli A config set maxmemory 0 >/dev/null; }
   [[ $output == kept && $(cli A hget "$HOLDER" "holds:$TOKEN") != *"$OTHER"* ]] || fail "$output"
   leave "$TOKEN" 30000
   [[ $output == cooling && $(cli A get L) == "cooling:$TOKEN" ]] || fail "$output"
-  answers marked mark 1 'redlock:{L}:done' "$(now_ms)" 60000 '{}'
+  answers marked mark 1 'redlock:{L}:done' "$(now_ms)" 60000 '{}' 0
   # A lock that nobody has is still refused.
   roomy
   cli A del L "$HOLDER"

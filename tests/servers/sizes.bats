@@ -242,10 +242,10 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
   cli A setrange 'redlock:{L}:done' 20000000 x >/dev/null
   script 'done' 1 'redlock:{L}:done'
   answers missing
-  script mark 1 'redlock:{L}:done' 1 60000 '{"pid":1}'
+  script mark 1 'redlock:{L}:done' 1 60000 '{"pid":1}' 0
   answers marked
-  script release 1 'redlock:{L}:done' '1 {"pid":1}'
-  answers not_mine
+  script unmark 1 'redlock:{L}:done' '{"pid":1}'
+  answers missing
   acquire "$TOKEN" "$TOKEN" 60000
   answers granted
 }
@@ -254,7 +254,7 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
   local mark
   printf -v mark '1 {"pid":%01500d}' 1
   cli A set 'redlock:{L}:done' "$mark" >/dev/null
-  script release 1 'redlock:{L}:done' "$mark"
+  script unmark 1 'redlock:{L}:done' "${mark#* }"
   answers released
 }
 

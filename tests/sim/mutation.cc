@@ -36,8 +36,7 @@ constexpr Patch kPatches[] = {
     {"cool_any", "if rest>0 and value==token then", "if rest>0 then"},
     // --once
     {"mark_unseen", "if KEYS[5] and(not ours or joins)then", "if false then"},
-    {"mark_on_arrival", "local left=ARGV[1]+",
-     "ARGV[1]=string.format('%.0f',time[1]*1000+math.floor(time[2]/1000))\nlocal left=ARGV[1]+"},
+    {"mark_on_arrival", "math.min(tonumber(ARGV[1])or latest,latest)", "clock"},
     // The lock is deleted although others hold it.
     {"holds_forgotten", "if #others>0 then", "if false then"},
     {"acquire_shared", kHeld, "if false then"},

@@ -17,7 +17,7 @@ redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
   return {.lock_key = lock_key,
           .waiter = waiter == kNoWaiter ? "" : waiter_text(waiter),
           .ttl = milliseconds(settings.ttl_ms),
-          .holder_json = "{}",
+          .holder_json = "{" + (waiter == kNoWaiter ? "" : waiter_text(waiter)) + "}",
           .restart_grace = seconds(settings.restart_grace_s)};
 }
 

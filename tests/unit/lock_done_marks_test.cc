@@ -209,6 +209,21 @@ TEST_CASE("once: what failed, was stopped or lost is not marked") {
   CHECK(harness.asked(Op::mark) == 0);
 }
 
+TEST_CASE("once: a server that did not answer the acquire is marked, too, by the run's age") {
+  Harness harness(once_plan(3));
+  harness.answer(0, Op::acquire, vote());
+  harness.answer(1, Op::acquire, vote());
+  harness.answer(2, Op::acquire, no_answer(false));
+  harness.step(JobStarted{});
+  harness.advance(7s);
+  harness.step(JobExited{0});
+  const auto marks = asks(harness, Op::mark);
+  REQUIRE(marks.size() == 3);
+  CHECK(marks[0].began > 0ms);
+  CHECK(marks[2].began == 0ms);
+  for (const Ask& each : marks) CHECK(each.age == 7s);
+}
+
 TEST_CASE("once: found lost at the release, the marks are taken back") {
   Harness harness(once_plan(1));
   start_first_job(harness, 1);
@@ -219,5 +234,5 @@ TEST_CASE("once: found lost at the release, the marks are taken back") {
   REQUIRE(harness.session.finished());
   CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
   REQUIRE(asks(harness, Op::unmark).size() == 1);
-  CHECK(asks(harness, Op::unmark)[0].began == mark.began);
+  CHECK(asks(harness, Op::unmark)[0].who == mark.who);
 }

@@ -188,6 +188,24 @@ TEST_CASE("what the worker tells the process on top") {
   CHECK(state.act_by > harness.now);
 }
 
+TEST_CASE("a lock that lives longer than its renewal asked for is cut, once for each such answer") {
+  Harness harness = running();
+  harness.advance(10s);
+  REQUIRE(harness.answer(0, Op::renew, Renewed{.longer = true}));
+  const auto cuts = [&harness] {
+    std::vector<ServerIndex> servers;
+    for (const Effect& effect : harness.effects) {
+      const auto* ask = std::get_if<Ask>(&effect);
+      if (ask != nullptr && ask->op == Op::renew && ask->cuts) servers.push_back(ask->server);
+    }
+    return servers;
+  };
+  CHECK(cuts() == std::vector<ServerIndex>{0});
+  // Another hold has really asked for more.
+  REQUIRE(harness.answer(0, Op::renew, Renewed{.longer = true}));
+  CHECK(cuts().empty());
+}
+
 TEST_CASE("a renewal is overdue: what a KILL costs is measured, and the stop begins the earlier") {
   Harness harness = running();
   const Instant valid_until = Harness::start + 30s - 302ms;

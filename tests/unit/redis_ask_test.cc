@@ -123,7 +123,7 @@ TEST_CASE("of a log without an end, so many lines are read and no more") {
     std::string page;
     int lines = 0;
     for (; lines < 1001; ++lines, --number) {
-      page += array_of({std::to_string(number) + "-0", "released", "r", "{}", "1"});
+      page += array_of({std::to_string(number) + "-0", "released", "r", "{}", "1", ""});
     }
     ++number;
     page = "*" + std::to_string(lines + 1) + "\r\n$3\r\nlog\r\n" + page;

@@ -53,6 +53,14 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
        redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
            redis::encode_command(
                {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+  lock::Ask cut = ask(Op::renew);
+  cut.cuts = true;
+  same(redis::encode_request(cut, context, alone), 3,
+       redis::encode_request(ask(Op::renew), context, alone).wire +
+           redis::encode_command({"EVAL", std::string(redis::scripts::cut), "2", "name",
+                                  "redlock:{name}:holder", "T", "T", "30000"}));
+  const redis::Secrets redisson{"r1", "r1", false};
+  CHECK(redis::encode_request(cut, context, redisson).replies == 2);
   same(redis::encode_request(ask(Op::release), context, alone), 2,
        redis::encode_command({"EVAL", release, "1", "name", "T"}) +
            redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T", "holds:T"}));
@@ -76,17 +84,20 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
            {"EVAL", std::string(redis::scripts::inquire), "1", "redlock:{name}:fence", "T"}));
   lock::Ask mark = ask(Op::mark);
   mark.began = std::chrono::milliseconds(1234);
+  mark.age = std::chrono::microseconds(5999);
   const std::string mark_script(redis::scripts::mark);
   same(redis::encode_request(mark, context, alone), 1,
        redis::encode_command(
-           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "{}"}));
+           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "{}", "5"}));
   mark.who = "them";
+  mark.began = {};  // the server's clock is not known
   same(redis::encode_request(mark, context, alone), 1,
        redis::encode_command(
-           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "them"}));
+           {"EVAL", mark_script, "1", "redlock:{name}:done", "", "30000", "them", "5"}));
   mark.op = Op::unmark;
   same(redis::encode_request(mark, context, alone), 1,
-       redis::encode_command({"EVAL", release, "1", "redlock:{name}:done", "1234 them"}));
+       redis::encode_command(
+           {"EVAL", std::string(redis::scripts::unmark), "1", "redlock:{name}:done", "them"}));
   same(redis::encode_request(ask(Op::commit), context, alone), 1,
        redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
                               "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));

@@ -104,14 +104,16 @@ void LogReader::take(const Value& reply, lock::Instant now) {
 /// False if the value is not a line.
 bool LogReader::take_line(const Value& value, bool known) {
   const std::vector<Value>& part = value.elements;
-  const auto time = fits(value, "sssss") ? time_of(part[0].text) : std::nullopt;
+  const auto time = fits(value, "ssssss") ? time_of(part[0].text) : std::nullopt;
   if (!time) return false;
   if (part[0].text == next_) return known;
   constexpr std::uint64_t kMostCount = 1'000'000'000;
   const std::uint64_t count = read_number(part[4]).value_or(1);
   next_ = part[0].text;
   for (const Value& one : part) bytes_ += one.text.size();
-  lines_.push_back({.time = *time,
+  // Redlock 1.0 wrote none, and without permission for TIME it is 0.
+  const std::uint64_t own = read_number(part[5]).value_or(0);
+  lines_.push_back({.time = own == 0 ? *time : std::min(milliseconds(own), *time),
                     .event = part[1].text,
                     .run = part[2].text,
                     .data = part[3].text,

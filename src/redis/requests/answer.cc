@@ -145,7 +145,7 @@ std::optional<lock::Answer> read_repair(std::string_view word, const Value& repl
 }
 
 std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const Value& reply) {
-  if (op == lock::Op::renew && word == "renewed") return lock::Renewed{};
+  if (op == lock::Op::renew && word == "renewed") return lock::Renewed{fits(reply, "si")};
   if (op == lock::Op::mark && word == "marked") return lock::Marked{};
   if (op == lock::Op::revoke && word == "revoked") {
     Taken taken = read_taken(reply);

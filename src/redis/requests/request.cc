@@ -108,14 +108,14 @@ Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secr
 }
 
 Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::string& life) {
-  const std::string began = std::to_string(ask.began.count());
   const std::string& who = ask.who.empty() ? context.holder_json : ask.who;
   if (ask.op == lock::Op::unmark) {
-    // The release script compares and deletes: that is just what unmark needs.
-    return {encode_command({"EVAL", scripts::release, "1", context.done_key, began + " " + who}),
-            1};
+    return {encode_script(scripts::unmark, {context.done_key}, {who})};
   }
-  Words arguments{began, life, who};
+  const bool known = ask.began > std::chrono::milliseconds::zero();
+  const auto age = std::chrono::floor<std::chrono::milliseconds>(ask.age);
+  Words arguments{known ? std::to_string(ask.began.count()) : "", life, who,
+                  std::to_string(age.count())};
   if (context.build) arguments.push_back(std::to_string(*context.build));
   return {encode_script(scripts::mark, {context.build ? context.build_key : context.done_key},
                         arguments)};
@@ -172,11 +172,18 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
   const bool shared = lock::is_of_reader(token);
   const auto keys = [&](Words common) { return with_readers(std::move(common), context, secrets); };
   switch (ask.op) {
-    case lock::Op::renew:
-      return {encode_script(shared ? scripts::renew_shared : scripts::renew,
-                            keys({context.lock_key}), {token, life}) +
-                  encode_hold(context, secrets, milliseconds),
-              2};
+    case lock::Op::renew: {
+      Flight flight{encode_script(shared ? scripts::renew_shared : scripts::renew,
+                                  keys({context.lock_key}), {token, life}) +
+                        encode_hold(context, secrets, milliseconds),
+                    2};
+      // Redisson's own holders may have asked for more.
+      if (!ask.cuts || lock::is_of_redisson(token)) return flight;
+      flight.wire += encode_script(scripts::cut, {context.lock_key, context.holder_key},
+                                   {token, secrets.hold, life});
+      ++flight.replies;
+      return flight;
+    }
     case lock::Op::release:
       if (shared) {
         return {encode_script(scripts::release_shared,

@@ -10,10 +10,10 @@
 namespace redlock::redis::scripts {
 
 extern const std::string_view
-    acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit, commit_shared, done,
+    acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit, commit_shared, cut, done,
     hand_on, history, hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions,
     publish, redisson, redisson_sharded, refusals, refuse, release, release_shared, remove, renew,
-    renew_shared, repair, repair_shared, revoke, sharded, waiting, won;
+    renew_shared, repair, repair_shared, revoke, sharded, unmark, waiting, won;
 
 /// The names by which a server that has executed a script knows it (EVALSHA). After an error, the
 /// script goes out as a whole. redlock may end before it could do that, so no script that releases

@@ -25,7 +25,7 @@
 -- {'unusable', value}    the fence hash has no number that can grow; value: its first bytes, or 'type:list'
 -- {'replica', 'host:port of the primary'}
 --
--- Only writes to the queue, which are pcalls (try), come before the SET, and every command after it is a
+-- Only pcalls (try) that write to the queue and the fence hash come before the SET, and every command after it is a
 -- pcall: a failing script does not roll back, and an error after the SET would hide that we hold the lock.
 --include alone
 --include take

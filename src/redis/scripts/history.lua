@@ -6,7 +6,7 @@
 -- ARGV[1]  the ID of the first line of the page, '+' for the latest line of the log
 -- ARGV[2]  how many lines at most
 --
--- {'log', {id, event, run, data, count}, …}    as in log.lua; '' for a field that is missing, or too long for ours
+-- {'log', {id, event, run, data, count, time}, …}    as in log.lua; '' for a field that is missing, or too long
 -- {'long', how many lines, how many bytes}     longer lines than redlock's: the script does not read them
 -- {'replica', 'host:port of the primary'}
 --include replica
@@ -22,6 +22,7 @@ for _, line in ipairs(redis.call('XREVRANGE', KEYS[1], ARGV[1], '-', 'COUNT', AR
   for at = 1, #line[2], 2 do
     if #line[2][at + 1] <= 2048 then told[line[2][at]] = line[2][at + 1] end
   end
-  page[#page + 1] = {line[1], told.event or '', told.run or '', told.data or '', told.count or ''}
+  page[#page + 1] = {line[1], told.event or '', told.run or '', told.data or '', told.count or '',
+                     told.time or ''}
 end
 return page

@@ -36,7 +36,7 @@ local keep = tonumber(string.match(field(KEYS[2], 'keep:' .. token, 16), '^%d+$'
 if #others > 0 then
   redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
   if rest > 0 then
-    redis.pcall('HSET', KEYS[2], 'keep:' .. token, string.format('%.0f', math.max(keep, clock + rest)))
+    redis.pcall('HSET', KEYS[2], 'keep:' .. token, math.max(keep, clock + rest))
   end
   return {'kept'}
 end
@@ -48,8 +48,8 @@ if rest > 0 and value == token then
   local left = redis.call('PTTL', KEYS[1])
   if left >= 0 and left < rest then rest = left end
   rest = math.max(rest, 1)
-  redis.call('SET', KEYS[1], cooling, 'PX', string.format('%.0f', rest))
-  redis.pcall('PEXPIRE', KEYS[2], string.format('%.0f', rest + 10000))
+  redis.call('SET', KEYS[1], cooling, 'PX', rest)
+  redis.pcall('PEXPIRE', KEYS[2], rest + 10000)
   return {'cooling'}
 end
 local left = KEYS[3] and redis.call('PTTL', KEYS[1]) or 0

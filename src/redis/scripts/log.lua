@@ -9,8 +9,13 @@
 -- ARGV[3]  the rest, as JSON
 -- ARGV[4]  about how many lines the log keeps: the server drops whole blocks of lines
 --
+-- A line has its own time, in ms since 1970 by this server's clock: after the clock was set back, the IDs of new lines
+-- still follow the last one.
+--
 -- Consecutive skipped runs share one line with their number: hosts that all have the same job in their
 -- crontab must not push all other lines out of the log. Consecutive superseded runs do so, too.
+local time = redis.pcall('TIME')
+local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 local count = 1
 if ARGV[1] == 'skipped' or ARGV[1] == 'superseded' then
   -- The last block of the stream counts with its own size, the others with that of the first one.
@@ -25,6 +30,7 @@ if ARGV[1] == 'skipped' or ARGV[1] == 'superseded' then
   end
 end
 redis.pcall('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], '*', 'event', ARGV[1], 'run',
-            string.sub(redis.sha1hex(ARGV[2]), 1, 16), 'data', ARGV[3], 'count', count)
+            string.sub(redis.sha1hex(ARGV[2]), 1, 16), 'data', ARGV[3], 'count', count,
+            'time', string.format('%.0f', clock))
 redis.pcall('PEXPIRE', KEYS[1], 2592000000)
 return 1

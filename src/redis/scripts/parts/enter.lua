@@ -15,10 +15,10 @@ local function enter(life)
     if type(redis.pcall('UNLINK', readers)) ~= 'number' then redis.call('DEL', readers) end
     redis.call('ZADD', readers, 'inf', shared)
   elseif stays > left and left >= 0 then
-    redis.call('PEXPIRE', KEYS[1], string.format('%.0f', stays))
+    redis.call('PEXPIRE', KEYS[1], stays)
   end
-  redis.call('ZADD', readers, string.format('%.0f', ends), token)
-  redis.call('PEXPIRE', readers, string.format('%.0f', stays + 10000))
-  if kind == 'none' then redis.call('SET', KEYS[1], value, 'PX', string.format('%.0f', stays)) end
+  redis.call('ZADD', readers, ends, token)
+  redis.call('PEXPIRE', readers, stays + 10000)
+  if kind == 'none' then redis.call('SET', KEYS[1], value, 'PX', stays) end
   return stays
 end

@@ -16,12 +16,10 @@ if not fence and before then
   if trace ~= 'present' then before = math.max(before, clock) end
   fence = string.format('%.0f', before + 1)
   -- A number that the server did not store is not given out: the next grant would get it again.
-  if not try('HSET', KEYS[3], 'value', fence) then fence = '0' end
-  try('HSET', KEYS[3], 'run_id', run_id)
+  if not try('HSET', KEYS[3], 'value', fence, 'run_id', run_id) then fence = '0' end
 end
 fence = fence or '0'
 try('PEXPIRE', KEYS[3], 2592000000)
-try('HSET', KEYS[2], ARGV[1], ARGV[3])
-try('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
+try('HSET', KEYS[2], ARGV[1], ARGV[3], 'fence:' .. ARGV[1], fence)
 try('PEXPIRE', KEYS[2], life + 10000)
 return {'granted', run_id, uptime, trace, fence, stamp}

@@ -21,23 +21,17 @@ end
 -- A user without permission for INFO can recognize neither the server nor its age.
 local about = try('INFO', 'server') or ''
 local run_id = string.match(about, 'run_id:(%w+)') or ''
-local uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
+local uptime = tonumber(string.match(about, 'uptime_in_seconds:(%-?%d+)')) or 0
 local away = replica()
 if away then return away end
 
 -- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead of the
 -- clock (10^13 ms are 317 years), somebody put it there, and it may be near the largest number.
-local last
 local size = try('HSTRLEN', KEYS[3], 'value') or 0
-if size > 1024 then
-  last = {size .. ' bytes', ''}
-elseif (try('HSTRLEN', KEYS[3], 'run_id') or 0) > 1024 then
-  last = {field(KEYS[3], 'value', 1024), ''}
-else
-  last = redis.pcall('HMGET', KEYS[3], 'value', 'run_id')
-  local foreign = last.err and string.find(last.err, 'WRONGTYPE', 1, true)
-  if foreign then last = {'type:' .. redis.call('TYPE', KEYS[3]).ok, ''} end
-  if last.err then last = {false, false} end
+local name = (try('HSTRLEN', KEYS[3], 'run_id') or 0) > 1024 and '' or 'run_id'
+local last = size > 1024 and {size .. ' bytes'} or redis.pcall('HMGET', KEYS[3], 'value', name)
+if last.err then
+  last = {string.find(last.err, 'WRONGTYPE', 1, true) and 'type:' .. redis.call('TYPE', KEYS[3]).ok}
 end
 local before = 0
 if last[1] then
@@ -49,6 +43,13 @@ if not before and not ours then return {'unusable', string.sub(last[1], 1, 40)} 
 local trace = 'none'
 if last[1] then trace = (last[2] == run_id and run_id ~= '') and 'present' or 'earlier' end
 local grace = tonumber(ARGV[4])
+-- The uptime is a difference of two times of day. If it is negative, the clock was set back since the start: then it
+-- counts from the first question that found it negative, also when the clock has caught up.
+if uptime <= grace and last[1] then
+  local first = tonumber(field(KEYS[3], run_id, 16)) or clock
+  if uptime < 0 and first >= clock then try('HSET', KEYS[3], run_id, stamp) end
+  uptime = math.max(uptime, (clock - first) / 1000)
+end
 if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and uptime < grace + 1 then
   return {'fresh', uptime}
 end

@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# The wall clocks of servers are corrected, forward and back.
+
+load ../lib/common
+
+setup_file() { cc -O1 -shared -fPIC -o "$BATS_FILE_TMPDIR/clock.so" "$TESTS/lib/clock.c"; }
+setup() { export REDLOCK_RESTART_GRACE=0; }
+teardown() { stop_all; }
+
+# set_clock NAME SECONDS: that server's clock is ahead by so much from now on; returns when the server has seen it.
+set_clock() {
+  echo "$2" >"$SCRATCH/clock.$1.new"
+  mv "$SCRATCH/clock.$1.new" "$SCRATCH/clock.$1"
+  [[ ! -v ${1}_PID ]] || wait_until "$BOUND" shows "$1" "$2"
+}
+shows() {
+  local shown ahead
+  shown=$(cli "$1" time)
+  ahead=$((${shown%%$'\n'*} - EPOCHSECONDS))
+  ((ahead > $2 - 5 && ahead < $2 + 5))
+}
+
+# clocked NAME SECONDS [OPTION…]: a server with a clock of its own, which is ahead by so much.
+clocked() {
+  set_clock "$1" "$2"
+  CLOCK=$SCRATCH/clock.$1 LD_PRELOAD=$BATS_FILE_TMPDIR/clock.so start_server "$1" "${@:3}"
+  local -n uri=${1}_URI
+  export REDLOCK_SERVERS="${REDLOCK_SERVERS-} $uri"
+}
+
+# lives_for SERVER LEAST MOST: the lock's time to live there, in ms.
+lives_for() {
+  local left
+  left=$(answer "$1" pttl L)
+  ((left >= $2 && left <= $3))
+}
+
+@test "clocks: set back, the next renewal gives the lock the life that its holder asked for" {
+  clocked A 0
+  background "$REDLOCK" run --ttl 2s L -- sh -c 'echo started >"$0"; exec sleep 300' "$SCRATCH/started"
+  wait_for "$SCRATCH/started"
+  set_clock A -3600
+  wait_until "$BOUND" lives_for A 1 2000
+}
+
+@test "clocks: a renewal does not cut the longer life that a joined process asked for" {
+  clocked A 0
+  background "$REDLOCK" run --ttl 2s L -- "$REDLOCK" run --ttl 60s L -- \
+    sh -c 'echo started >"$0"; exec sleep 300' "$SCRATCH/started"
+  wait_for "$SCRATCH/started"
+  # The inner one renews every 20 s, the outer one three times in 2 s.
+  wait_until "$BOUND" lives_for A 50000 58000
+  lives_for A 50000 58000 || fail "$(cli A pttl L)"
+}
+
+@test "clocks: --once works again immediately after a clock that was a year ahead was set back" {
+  clocked A 31536000
+  "$REDLOCK" run --once 20h L -- true
+  set_clock A 0
+  "$REDLOCK" run --once 20h L -- true
+  run -0 "$REDLOCK" run --once 20h L -- touch "$SCRATCH/again"
+  [[ ! -e $SCRATCH/again ]] || fail "the work was done again"
+}
+
+@test "clocks: --once, the clock was set back while the job ran" {
+  clocked A 86400
+  background "$REDLOCK" run --once 20h L -- \
+    sh -c 'echo started >"$0"; until [ -e "$1" ]; do sleep 0.02; done' "$SCRATCH/started" "$SCRATCH/end"
+  wait_for "$SCRATCH/started"
+  set_clock A 0
+  : >"$SCRATCH/end"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  run -0 "$REDLOCK" run --once 20h L -- touch "$SCRATCH/again"
+  [[ ! -e $SCRATCH/again ]] || fail "the work was done again"
+}
+
+@test "clocks: history has the true times of what happened after a clock was set back" {
+  clocked A 86400
+  "$REDLOCK" run L -- true before
+  set_clock A 0
+  "$REDLOCK" run L -- true after
+  local began
+  began=$("$REDLOCK" history L --json | "$PYTHON" -c '
+import json, sys
+print(*[int(run["began_ms"]) for run in json.load(sys.stdin)["locks"][0]["runs"] if run["holder"]["command"] == "true after"])')
+  assert_between $(($(now_ms) - 60000)) "$began" $(($(now_ms) + 1000))
+  run -0 "$REDLOCK" history L --since 5m
+  assert_contains "$output" 'true after'
+}
+
+@test "clocks: a server whose uptime is negative is trusted a restart grace after the first question" {
+  export REDLOCK_RESTART_GRACE=2s
+  clocked A 3600 --appendonly yes --appendfsync always
+  "$REDLOCK" run L -- true
+  kill_server A
+  CLOCK=$SCRATCH/clock.A LD_PRELOAD=$BATS_FILE_TMPDIR/clock.so launch_server A "$SCRATCH/server.A"
+  set_clock A 0
+  [[ $(cli A info server) == *uptime_in_seconds:-* ]] || fail "$(cli A info server)"
+  run -0 "$REDLOCK" run -w 20s --server-wait 20s L -- true
+  # Also when the clock has caught up.
+  set_clock A 3602
+  run -0 "$REDLOCK" run -n L -- true
+}

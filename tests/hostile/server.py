@@ -130,7 +130,7 @@ class Plausible:
 
     def line(self):
         time = next(self.ids)
-        return ["%d-0" % time, "acquired", "run%d" % time, self.holder(), "1"]
+        return ["%d-0" % time, "acquired", "run%d" % time, self.holder(), "1", ""]
 
     def page(self):
         return [self.line()]
@@ -247,7 +247,7 @@ class EndlessLog(Plausible):
     data = b"x" * 2000
 
     def line(self):
-        return ["%d-0" % next(self.ids), "acquired", "run", self.data, "1"]
+        return ["%d-0" % next(self.ids), "acquired", "run", self.data, "1", ""]
 
     def page(self):
         return [self.line() for _ in range(101)]
@@ -259,7 +259,7 @@ class SameLine(Plausible):
     def answer(self, what, words):
         if what != "history":
             return super().answer(what, words)
-        known = [words[4].replace(b"+", b"1-0"), "acquired", "run", self.holder(), "1"]
+        known = [words[4].replace(b"+", b"1-0"), "acquired", "run", self.holder(), "1", ""]
         return ["log", *[known] * 100, self.line()]
 
 

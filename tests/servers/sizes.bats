@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=whole
+# bats file_tags=whole,long
 #
 # Keys and fields that somebody else has made long: a server must not stand still because a script
 # reads them. A single script is measured by the time that the server's process spends, which no other load adds to;

@@ -176,6 +176,7 @@ void Reporter::say(const lock::Report& report) {
 }
 
 void Reporter::say_ending(std::size_t processes, lock::Duration kill_in) {
+  if (processes == 0) return;
   const bool one = processes == 1;
   line(Verbosity::normal, "{}: {} process{} of the job {} still ending, KILL in {}", lock_, processes,
        one ? "" : "es", one ? "is" : "are", for_people(kill_in));

@@ -25,7 +25,7 @@ start() {
   shift
   while [[ $1 != -- ]]; do options+=("$1") && shift; done
   shift
-  background "$REDLOCK" run --ttl 20s --kill-after 2s "${options[@]}" "$name" -- "$@"
+  background "$REDLOCK" run --ttl 20s --kill-after 3s "${options[@]}" "$name" -- "$@"
   JOB[$name]=$BACKGROUND_PID
   wait_for_line "$name.log" beat
   background "$REDLOCK" run "$name" -- sh -c 'read up rest </proc/uptime && echo "$up" >"$0.next"' "$name"
@@ -57,7 +57,7 @@ ends() {
 
 @test "a signal to redlock that ends the main process: the lock is free when its slow child has ended, too" {
   local signal text
-  for signal in TERM HUP INT QUIT USR1 ALRM; do start "$signal" -- sh -c "($SLOW $signal.log 1.5); true"; done
+  for signal in TERM HUP INT QUIT USR1 ALRM; do start "$signal" -- sh -c "($SLOW $signal.log 1.9); true"; done
   for signal in TERM HUP INT QUIT USR1 ALRM; do kill -"$signal" "${JOB[$signal]}"; done
   for signal in TERM HUP INT QUIT USR1 ALRM; do
     text="redlock: lock \"$signal\": 1 process of the job is still ending, KILL in "

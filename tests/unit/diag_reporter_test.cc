@@ -229,6 +229,7 @@ TEST_CASE("what a command has left is counted, but not for a quiet user") {
   CHECK(written(ending(3), kAlone) ==
         "redlock: lock \"L\": 3 processes of the job are still ending, KILL in 4 s\n");
   CHECK(written(ending(3), kAlone, Verbosity::quiet).empty());
+  CHECK(written(ending(0), kAlone).empty());
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 -- Whether a script may read the members of a sorted set with the `first` lowest scores: they take at most 1 MB more
 -- than ours would, and the set has at most `most` members, if that is not nil. True if the user may not ask. Anybody
 -- may have added members, of any number and size, and no command says how long one of them is. But the server knows
--- what memory so many of them take on average. Members with higher scores are measured only if there are none of them.
+-- what memory that many take on average. Members with higher scores are measured only if there are none of these.
 local function is_small(key, first, most)
   local count = tonumber(redis.pcall('ZCARD', key)) or 0
   local size = tonumber(redis.pcall('MEMORY', 'USAGE', key, 'SAMPLES', first)) or 0

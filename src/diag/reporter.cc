@@ -316,15 +316,16 @@ void Reporter::say_not_released(const std::vector<lock::Complaint>& complaints) 
 }
 
 void Reporter::say_vote(const lock::Reply& reply) {
-  if (reply.ask.op == lock::Op::leave_queue) return;  // no vote
-  const bool lost_order = reply.ask.op == lock::Op::revoke &&
+  if (reply.ask.op() == lock::Op::leave_queue) return;  // no vote
+  const bool lost_order = reply.ask.op() == lock::Op::revoke &&
                           std::holds_alternative<lock::Unreachable>(reply.answer);  // of --replace
   line(lost_order ? Verbosity::verbose : Verbosity::detailed, "{}: {}: {}",
-       servers_.at(reply.ask.server), op_name(reply.ask.op), vote_text(reply.answer));
+       servers_.at(reply.ask.server), op_name(reply.ask.op()), vote_text(reply.answer));
   const auto* refusal = std::get_if<lock::Refused>(&reply.answer);
   if (refusal == nullptr) return;
   warn_of_other_settings(*refusal);
-  if (!news_.newest || reply.ask.ticket == 0 || refusal->place > 0) return;
+  const auto* acquire = reply.ask.as<lock::op::Acquire>();
+  if (!news_.newest || acquire == nullptr || acquire->ticket == 0 || refusal->place > 0) return;
   if (std::exchange(warned_of_no_place_, true)) return;
   line(Verbosity::normal,
        "warning: {} gives us no place in the queue, so --newest may not replace older waiters; "

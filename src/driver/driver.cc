@@ -159,10 +159,9 @@ void Driver::replace(const lock::Replace& order, lock::Instant now) {
   }
   for (const auto& [server, refusal] : order.refusals) {
     servers_.ask({.server = server,
-                  .op = lock::Op::revoke,
                   .attempt = lock::kNoAttempt,
-                  .who = records::revoked_value(lock::read_value(refusal.blocker).token,
-                                                records::since_now(*voices_.who))},
+                  .operation = lock::op::Revoke{records::revoked_value(
+                      lock::read_value(refusal.blocker).token, records::since_now(*voices_.who))}},
                  now);
   }
 }

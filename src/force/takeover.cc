@@ -49,7 +49,8 @@ void Takeover::revoke(const records::Holder& by) {
   std::erase_if(servers, [this](std::size_t server) { return token_on(server).empty(); });
   carry_out(servers, [&](std::size_t server) {
     const std::string token = token_on(server);
-    return redis::encode_revoke(lock_.id.key, token, records::revoked_value(token, by));
+    return redis::Flight{
+        {redis::encode_revoke(lock_.id.key, token, records::revoked_value(token, by))}};
   });
 }
 
@@ -73,26 +74,22 @@ void Takeover::log(const records::LogEntry& entry) {
   for (const std::size_t server : targets_) {
     if (!answers_[server] || !std::holds_alternative<lock::Released>(*answers_[server])) continue;
     redis::Flight lines;
-    lines.replies = 0;
     const std::string token = token_on(server);
     // Each reader has lines of its own.
     for (const std::string& each :
          lock::is_shared(token) ? readers_ : std::vector<std::string>{token}) {
-      lines.wire +=
-          redis::encode_log(lock_.id.key, "revoked", each, data, settings_.log_entries);
-      ++lines.replies;
+      lines.commands.push_back(
+          redis::encode_log(lock_.id.key, "revoked", each, data, settings_.log_entries));
     }
     // The answer does not say whether that worked.
-    if (lines.replies > 0) ask(server, std::move(lines), [](const auto&, auto) {});
+    if (!lines.commands.empty()) ask(server, std::move(lines), [](const auto&, auto) {});
   }
   interview_.finish();
 }
 
 void Takeover::ask(std::size_t server, redis::Flight flight, redis::Questions::Take take) {
-  redis::Questions& questions = interview_.questions();
-  const std::string_view key = is_redisson(server) ? lock_.id.key : std::string_view();
-  questions.ask(server, redis::for_server(std::move(flight), questions.place(server), key),
-                std::move(take), os::boot_now());
+  if (is_redisson(server)) flight.redisson_key = lock_.id.key;
+  interview_.questions().ask(server, std::move(flight), std::move(take), os::boot_now());
 }
 
 /// Whether its key there is to be treated as a lock of Redisson's: ours is if its token says so.

@@ -293,7 +293,7 @@ Exit carry_out(const cli::ForgetBuild& request) {
   for (std::size_t server = 0; server < interview.servers(); ++server) {
     interview.questions().go_to(server, lock.key);
     interview.questions().ask(
-        server, {redis::encode_forget_build(lock.key)},
+        server, {{redis::encode_forget_build(lock.key)}},
         [&, server](const redis::Questions::Answer& answer, auto) {
           const auto* silence = answer.silence();
           const auto& reply = silence != nullptr ? redis::Value() : answer.reply();

@@ -156,16 +156,16 @@ void Acquisition::ask(Effects& effects) {
 }
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
-  if (is_release(reply.ask.op)) return release_.record(reply);
-  if (reply.ask.op == Op::revoke) return record_revoked(reply, effects);
-  if (reply.ask.op != Op::acquire && reply.ask.op != Op::commit) return;
+  if (is_release(reply.ask.op())) return release_.record(reply);
+  if (reply.ask.op() == Op::revoke) return record_revoked(reply, effects);
+  if (reply.ask.op() != Op::acquire && reply.ask.op() != Op::commit) return;
   std::optional<Answer>& trouble = troubles_.at(reply.ask.server);
   trouble.reset();
   if (std::holds_alternative<Unreachable>(reply.answer) ||
       std::holds_alternative<NotCommitted>(reply.answer)) {
     trouble = reply.answer;
   }
-  if (reply.ask.op == Op::commit) return;
+  if (reply.ask.op() == Op::commit) return;
   if (reply.ask.attempt != attempt_.id()) return record_late(reply, effects);
 
   attempt_.record(reply, plan_.timing);
@@ -299,7 +299,7 @@ void Acquisition::record_revoked(const Reply& reply, Effects& effects) {
   if (revocations_ < blocking_minority(plan_.servers) || !revokes_) return;
   if (std::exchange(logs_revocation_, true)) return;
   std::vector<std::string> others = revoked->readers;
-  if (others.empty()) others.emplace_back(read_value(reply.ask.who).token);
+  if (others.empty()) others.emplace_back(read_value(std::get<op::Revoke>(reply.ask.operation).value).token);
   for (std::string& other : others) {
     effects.emplace_back(Log{.event = Log::Event::revoked,
                              .attempt = attempt_.id(),

@@ -71,14 +71,12 @@ std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const 
     if (!to_ask.at(server)) continue;
     vote.state = VoteState::asked;
     vote.reported = false;
-    asks.push_back({.server = server,
-                    .op = Op::acquire,
-                    .attempt = id_,
-                    .round = round,
-                    .life = timing.life(),
-                    .once = timing.once,
-                    .ticket = ticket,
-                    .slot = slot_});
+    asks.push_back(
+        {.server = server,
+         .attempt = id_,
+         .round = round,
+         .operation = op::Acquire{
+             .life = timing.life(), .once = timing.once, .ticket = ticket, .slot = slot_}});
   }
   return asks;
 }

@@ -36,18 +36,18 @@ void ByToken::ask_round(Effects& effects) {
     if (voter.asked || voter.said == Said::no) continue;
     if (terms_.op == Op::leave && voter.said == Said::yes) continue;
     voter.asked = true;
-    effects.emplace_back(
-        Ask{.server = server,
-            .op = terms_.op,
-            .attempt = attempt_,
-            .round = round_,
-            .life = terms_.op == Op::renew ? terms_.timing.ttl : Duration::zero()});
+    effects.emplace_back(Ask{.server = server,
+                             .attempt = attempt_,
+                             .round = round_,
+                             .operation = terms_.op == Op::renew
+                                              ? Operation(op::Renew{.life = terms_.timing.ttl})
+                                              : Operation(op::Leave{})});
   }
 }
 
 void ByToken::record(const Reply& reply, Instant now, Effects& effects) {
   // Our caller may have asked for something else before, and that answer may come late.
-  if (reply.ask.op != terms_.op && reply.ask.op != Op::repair) return;
+  if (reply.ask.op() != terms_.op && reply.ask.op() != Op::repair) return;
   Voter& voter = voters_.at(reply.ask.server);
   voter.asked = false;
   take_answer(voter, reply);
@@ -98,10 +98,9 @@ void ByToken::repair(Effects& effects) {
     voter.repaired = true;
     voter.asked = true;
     effects.emplace_back(Ask{.server = server,
-                             .op = Op::repair,
                              .attempt = attempt_,
                              .round = round_,
-                             .life = terms_.timing.ttl});
+                             .operation = op::Repair{.life = terms_.timing.ttl}});
   }
 }
 

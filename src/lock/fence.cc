@@ -58,10 +58,9 @@ void FenceAgreement::ask_commit(Effects& effects) {
   std::fill(raised_.begin(), raised_.end(), Raised::unknown);
   for (ServerIndex server = 0; server < raised_.size(); ++server) {
     effects.emplace_back(Ask{.server = server,
-                             .op = Op::commit,
                              .attempt = attempt_,
                              .round = round_,
-                             .fence = number_});
+                             .operation = op::Commit{.fence = number_}});
   }
 }
 
@@ -71,7 +70,7 @@ void FenceAgreement::record(const Reply& reply, Effects& effects) {
   } else if (const auto* refusal = std::get_if<NotCommitted>(&reply.answer)) {
     learn(refusal->last);
   }
-  if (reply.ask.op != Op::commit || reply.ask.round != round_ || state_ != State::pending) return;
+  if (reply.ask.op() != Op::commit || reply.ask.round != round_ || state_ != State::pending) return;
 
   // A late yes after a time-out counts: it belongs to this round, and the server stored the number.
   const bool yes = std::holds_alternative<Committed>(reply.answer);

@@ -31,7 +31,7 @@ void Keeping::pass_event(const Event& event, Instant now) {
   const auto* reply = std::get_if<Reply>(&event);
   if (reply != nullptr) take_reply(*reply, now);
   const bool renews = ending_ && !giving_back_ && std::holds_alternative<Tick>(event);
-  const bool for_us = reply != nullptr && reply->ask.op == Op::inquire;
+  const bool for_us = reply != nullptr && reply->ask.op() == Op::inquire;
   if (!renews && !for_us) sift(session_.step(event, now), now);
   if (giving_back_ || over_) return;
   if (ending_ && now >= session_.worker_state().valid_until) return end(now);
@@ -71,8 +71,8 @@ bool Keeping::finished() const {
 void Keeping::sift(Effects effects, Instant now) {
   for (Effect& effect : effects) {
     if (auto* ask = std::get_if<Ask>(&effect)) {
-      if (is_release(ask->op)) {
-        ask->for_owner = released_;
+      if (auto* const leave = std::get_if<op::Leave>(&ask->operation)) leave->for_owner = released_;
+      if (is_release(ask->op())) {
         leaving_[ask->server] = true;
       }
       effects_.push_back(std::move(effect));
@@ -119,12 +119,12 @@ void Keeping::take_order(int signal, Instant now) {
 
 void Keeping::take_reply(const Reply& reply, Instant now) {
   const bool released = std::holds_alternative<Released>(reply.answer);
-  if (reply.ask.op == Op::inquire) {
+  if (reply.ask.op() == Op::inquire) {
     inquired_[reply.ask.server] = false;
     take_note(released, now);
-  } else if (reply.ask.op == Op::repair && released) {
+  } else if (reply.ask.op() == Op::repair && released) {
     take_note(true, now);
-  } else if (is_release(reply.ask.op)) {
+  } else if (is_release(reply.ask.op())) {
     leaving_[reply.ask.server] = false;
   }
 }
@@ -147,7 +147,8 @@ void Keeping::inquire(Whom whom) {
   for (ServerIndex server = 0; server < inquired_.size(); ++server) {
     if (inquired_[server] || (whom == Whom::reachable && is_unreachable(server))) continue;
     inquired_[server] = true;
-    effects_.emplace_back(Ask{.server = server, .op = Op::inquire, .attempt = won_.attempt});
+    effects_.emplace_back(
+        Ask{.server = server, .attempt = won_.attempt, .operation = op::Inquire{}});
   }
 }
 

@@ -35,15 +35,17 @@ void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
 void Release::leave(ServerIndex server, AttemptId attempt, Instant cool_until, Instant now,
                     Effects& effects) {
   entries_.push_back(
-      {.server = server, .attempt = attempt, .op = Op::leave, .cool_until = cool_until});
+      {.server = server, .attempt = attempt, .leaves = true, .cool_until = cool_until});
   ask(entries_.back(), now, effects);
 }
 
 void Release::ask(const Entry& entry, Instant now, Effects& effects) {
-  effects.emplace_back(Ask{.server = entry.server,
-                           .op = entry.op,
-                           .attempt = entry.attempt,
-                           .life = std::max(entry.cool_until - now, Duration::zero())});
+  effects.emplace_back(Ask{
+      .server = entry.server,
+      .attempt = entry.attempt,
+      .operation = entry.leaves
+                       ? Operation(op::Leave{std::max(entry.cool_until - now, Duration::zero())})
+                       : Operation(op::Release{})});
 }
 
 void Release::retry(Instant now, Effects& effects) {
@@ -113,7 +115,7 @@ void DoneMarks::record(const Reply& reply, Instant now) {
       found_began_ = began;
     }
   }
-  if (reply.ask.op != Op::mark || at.state == State::marked) return;
+  if (reply.ask.op() != Op::mark || at.state == State::marked) return;
   at.last = reply.answer;
   at.state = std::holds_alternative<Marked>(reply.answer) ? State::marked : State::failed;
 }
@@ -144,7 +146,7 @@ void DoneMarks::undo(Effects& effects) {
   for (ServerIndex server = 0; server < servers_.size(); ++server) {
     if (std::exchange(servers_[server].state, State::idle) == State::idle) continue;
     effects.emplace_back(
-        Ask{.server = server, .op = Op::unmark, .attempt = kNoAttempt, .who = who_});
+        Ask{.server = server, .attempt = kNoAttempt, .operation = op::Unmark{who_}});
   }
 }
 
@@ -152,14 +154,14 @@ void DoneMarks::undo(Effects& effects) {
 void DoneMarks::ask(ServerIndex server, Instant now, Effects& effects) {
   PerServer& at = servers_[server];
   at.state = State::asked;
-  effects.emplace_back(
-      Ask{.server = server,
-          .op = Op::mark,
-          .attempt = kNoAttempt,
-          .life = period_,
-          .began = at.ahead ? in_milliseconds(began_) + *at.ahead : milliseconds::zero(),
-          .age = now - began_,
-          .who = who_});
+  effects.emplace_back(Ask{
+      .server = server,
+      .attempt = kNoAttempt,
+      .operation =
+          op::Mark{.life = period_,
+                   .began = at.ahead ? in_milliseconds(began_) + *at.ahead : milliseconds::zero(),
+                   .age = now - began_,
+                   .who = who_}});
 }
 
 }  // namespace redlock::lock

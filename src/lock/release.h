@@ -47,7 +47,7 @@ class Release {
   struct Entry {
     ServerIndex server;
     AttemptId attempt;
-    Op op = Op::release;
+    bool leaves = false;   ///< gives up a hold; otherwise deletes what an attempt may have taken
     Instant cool_until{};  ///< in the past: delete
     State state = State::asked;
     /// An earlier request failed. The server may have deleted the token all the same. Or the server

@@ -67,19 +67,18 @@ void Lease::ask_round(Instant now, Effects& effects) {
   next_round_ = now + timing_.renew_every();
   hurried_ = kNever;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
-    ask(server, Op::renew, now, effects);
+    ask(server, op::Renew{life_from(now)}, effects);
   }
 }
 
 /// The key gets the rest of the minimum hold if that is longer than the ttl, so that not even a
 /// KILL of redlock itself ends the minimum hold early.
-void Lease::ask(ServerIndex server, Op op, Instant now, Effects& effects, bool cuts) const {
-  effects.emplace_back(Ask{.server = server,
-                           .op = op,
-                           .attempt = attempt_,
-                           .round = round_,
-                           .life = std::max(timing_.ttl, keep_until_ - now),
-                           .cuts = cuts});
+Duration Lease::life_from(Instant now) const {
+  return std::max(timing_.ttl, keep_until_ - now);
+}
+
+void Lease::ask(ServerIndex server, Operation operation, Effects& effects) const {
+  effects.emplace_back(Ask{server, attempt_, round_, std::move(operation)});
 }
 
 Instant Lease::gone_by() const {
@@ -94,10 +93,11 @@ void Lease::record(const Reply& reply, Instant now, Effects& effects) {
   unmask_twin(reply.ask.server, reply, effects);
   if (!voter.twin) take_answer(voter, reply);
   settle();
-  if (reply.ask.op == Op::renew) count_round(reply, now);
+  if (reply.ask.op() == Op::renew) count_round(reply, now);
   const auto* renewed = std::get_if<Renewed>(&reply.answer);
-  if (!lost_ && renewed != nullptr && renewed->longer && !reply.ask.cuts) {
-    ask(reply.ask.server, Op::renew, now, effects, true);
+  const auto* asked = reply.ask.as<op::Renew>();
+  if (!lost_ && renewed != nullptr && renewed->longer && asked != nullptr && !asked->cuts) {
+    ask(reply.ask.server, op::Renew{life_from(now), true}, effects);
   }
   voter.wants_repair = std::holds_alternative<Missing>(reply.answer) && !voter.twin;
   repair(now, effects);
@@ -110,7 +110,7 @@ void Lease::repair(Instant now, Effects& effects) {
   if (lost_ || !quorum_renewed(now)) return;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
     if (!std::exchange(voters_[server].wants_repair, false)) continue;
-    ask(server, Op::repair, now, effects);
+    ask(server, op::Repair{life_from(now)}, effects);
   }
 }
 
@@ -130,7 +130,7 @@ void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects
 
 void Lease::take_answer(Voter& voter, const Reply& reply) {
   const bool granted = std::holds_alternative<Granted>(reply.answer);
-  if (granted && reply.ask.op == Op::repair) {
+  if (granted && reply.ask.op() == Op::repair) {
     // The key is there again, so the lease may count on this server. But it was gone for a while:
     // the server is a witness that we hold the lock only from its next renewal on.
     voter.latest = Whose::none;

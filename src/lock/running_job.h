@@ -69,7 +69,8 @@ class Lease {
   };
 
   void ask_round(Instant now, Effects& effects);
-  void ask(ServerIndex server, Op op, Instant now, Effects& effects, bool cuts = false) const;
+  [[nodiscard]] Duration life_from(Instant now) const;
+  void ask(ServerIndex server, Operation operation, Effects& effects) const;
   void count_round(const Reply& reply, Instant now);
   void take_answer(Voter& voter, const Reply& reply);
   void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);

@@ -141,7 +141,7 @@ void Session::on_notice() {
 void Session::on_reply(const Reply& reply) {
   if (phase_ == Phase::finished) return;
   done_marks_.record(reply, now_);
-  const Op op = reply.ask.op;
+  const Op op = reply.ask.op();
   if (op == Op::leave_queue) acquisition_.record_left(reply);
   if (op == Op::leave_queue || op == Op::mark || op == Op::unmark) {
     if (phase_ == Phase::releasing) check_release();
@@ -394,7 +394,7 @@ void Session::undo_release() {
   if (mark_of(plan_) == Mark::once) done_marks_.undo(effects_);
   if (!cools_) return;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    effects_.emplace_back(Ask{.server = server, .op = Op::leave, .attempt = lease().attempt()});
+    effects_.emplace_back(Ask{.server = server, .attempt = lease().attempt(), .operation = op::Leave{}});
   }
 }
 

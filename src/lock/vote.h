@@ -29,56 +29,128 @@ constexpr bool is_join(AttemptId attempt) {
   return attempt >= kFirstJoin && attempt != kNoAttempt;
 }
 
-enum class Op {
-  acquire,  ///< take the lock if it is free (idempotent for one token), or join it
-  renew,    ///< give it the full ttl again if it is ours
-  repair,   ///< put the key back where it is missing (SET NX) while a quorum holds
-  commit,   ///< raise the fencing number of our grant
-  mark,     ///< record that a run was successful (--once)
-  unmark,   ///< remove that mark
-  revoke,   ///< take the lock from its holder (--replace)
-  release,  ///< delete it if it is ours; queued after all earlier requests
-  leave,    ///< give up our hold: the last hold deletes the lock, or lets it cool; queued likewise
-  inquire,  ///< whether its owner, another process than ours, has released it by the token
-  leave_queue,  ///< leave the queue of waiters; belongs to no attempt
+/// A place in the queue of waiters, the same on every server; smaller tickets are served first. A
+/// server's clock in ms since 1970, or its last ticket plus one if that is larger. 0: none.
+using Ticket = std::uint64_t;
+
+/// What a server is asked to do, each with what it needs.
+namespace op {
+
+/// Take the lock if it is free (idempotent for one token), or join it.
+struct Acquire {
+  Duration life{};  ///< how long the key must live at least
+  Duration once{};  ///< answer Done if a successful run began less than this ago. Zero: never
+  /// The server puts us into its queue if it refuses, or keeps us there for another 20 s. 0: we are
+  /// not in the queue, and every waiter stands before us.
+  Ticket ticket = 0;
+  std::size_t slot = 0;  ///< from 1; 0: the lock has no slots
+  bool operator==(const Acquire&) const = default;
 };
+
+/// Give the lock this life again if it is ours.
+struct Renew {
+  Duration life{};    ///< as in Acquire
+  bool cuts = false;  ///< the key lives much longer than the last one asked for: cut that
+  bool operator==(const Renew&) const = default;
+};
+
+/// Put the key back where it is missing (SET NX) while a quorum holds.
+struct Repair {
+  Duration life{};  ///< as in Acquire
+  bool operator==(const Repair&) const = default;
+};
+
+/// Raise the fencing number of our grant.
+struct Commit {
+  std::uint64_t fence = 0;
+  bool operator==(const Commit&) const = default;
+};
+
+/// Record that a run was successful (--once, --build).
+struct Mark {
+  Duration life{};                    ///< how long the mark lasts, from `began` on
+  std::chrono::milliseconds began{};  ///< when the run began, by the server's clock; 0: unknown
+  Duration age{};                     ///< how long ago it began
+  std::string who{};                  ///< whose run (JSON); empty: ours
+  bool operator==(const Mark&) const = default;
+};
+
+/// Remove that mark.
+struct Unmark {
+  std::string who{};  ///< as in Mark
+  bool operator==(const Unmark&) const = default;
+};
+
+/// Take the lock from its holder (--replace).
+struct Revoke {
+  std::string value{};  ///< for the key: it names the holder's token
+  bool operator==(const Revoke&) const = default;
+};
+
+/// Delete the lock if it is ours; queued after all earlier requests.
+struct Release {
+  bool operator==(const Release&) const = default;
+};
+
+/// Give up our hold: the last hold deletes the lock, or lets it cool; queued as Release is.
+struct Leave {
+  Duration cools{};  ///< the rest of a minimum hold; zero: delete the key
+  /// The owner has released the lock by the token, and its keeper only removes the rest.
+  bool for_owner = false;
+  bool operator==(const Leave&) const = default;
+};
+
+/// Has the lock's owner, another process than ours, released it by the token?
+struct Inquire {
+  bool operator==(const Inquire&) const = default;
+};
+
+/// Leave the queue of waiters. Belongs to no attempt.
+struct LeaveQueue {
+  bool has_lock = false;  ///< because we have got the lock
+  bool operator==(const LeaveQueue&) const = default;
+};
+
+}  // namespace op
+
+using Operation = std::variant<op::Acquire, op::Renew, op::Repair, op::Commit, op::Mark, op::Unmark,
+                               op::Revoke, op::Release, op::Leave, op::Inquire, op::LeaveQueue>;
+
+/// The kinds of operations, in their order.
+enum class Op {
+  acquire,
+  renew,
+  repair,
+  commit,
+  mark,
+  unmark,
+  revoke,
+  release,
+  leave,
+  inquire,
+  leave_queue
+};
+static_assert(std::variant_size_v<Operation> == static_cast<std::size_t>(Op::leave_queue) + 1);
 
 /// Whether a request releases what an earlier request may have taken.
 constexpr bool is_release(Op op) {
   return op == Op::release || op == Op::leave;
 }
 
-/// A place in the queue of waiters, the same on every server; smaller tickets are served first. A
-/// server's clock in ms since 1970, or its last ticket plus one if that is larger. 0: none.
-using Ticket = std::uint64_t;
-
 /// A request to one server. `round` only tells requests of the same kind apart.
 struct Ask {
   ServerIndex server = 0;
-  Op op = Op::acquire;
   AttemptId attempt = 0;
   std::uint32_t round = 0;
-  std::uint64_t fence = 0;  ///< commit: the number
-  /// acquire, renew, repair: the life that the key must have at least. leave: the rest of a minimum
-  /// hold, during which the key stays as "cooling"; zero: delete the key. mark: how long the mark
-  /// lasts, from `began` on.
-  Duration life{};
-  /// acquire: answer Done instead if a successful run began less than this ago. Zero: never.
-  Duration once{};
-  /// acquire: our ticket; the server puts us into its queue if it refuses, or keeps us there for
-  /// another 20 s. 0: we are not in the queue, and every waiter stands before us.
-  Ticket ticket = 0;
-  std::size_t slot = 0;  ///< acquire: the slot that we ask for, from 1; 0: the lock has no slots
-  /// mark: when the run began, by the server's clock; 0: unknown
-  std::chrono::milliseconds began{};
-  Duration age{};     ///< mark: how long ago it began
-  std::string who{};  ///< mark, unmark: whose run (JSON), empty: ours; revoke: the new value
-  bool cuts = false;  ///< renew: the key lives much longer than the last one asked for; cut that
-  /// leave: the owner has released the lock by the token, and its keeper only removes the rest.
-  bool for_owner = false;
-  bool has_lock = false;  ///< leave_queue: because we have got the lock
+  Operation operation{};
 
-  friend bool operator==(const Ask&, const Ask&) = default;
+  [[nodiscard]] Op op() const { return static_cast<Op>(operation.index()); }
+  /// Null: it asks for another operation.
+  template <class T>
+  [[nodiscard]] const T* as() const {
+    return std::get_if<T>(&operation);
+  }
+  bool operator==(const Ask&) const = default;
 };
 
 /// acquire, repair: the key now holds our token for a full ttl.
@@ -94,7 +166,7 @@ struct Granted {
   bool may_be_new = false;
   /// The fencing number that this server gave to the token; 0 if it gave none.
   std::uint64_t fence = 0;
-  /// What the server's clock shows, if the request asked for it (Ask::once); 0: unknown.
+  /// What the server's clock shows; 0: unknown.
   std::chrono::milliseconds clock{0};
 };
 

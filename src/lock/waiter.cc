@@ -89,9 +89,8 @@ void Waiter::leave(Effects& effects, bool has_lock) {
   for (ServerIndex server = 0; server < leaving_.size(); ++server) {
     leaving_[server] = true;
     effects.emplace_back(Ask{.server = server,
-                             .op = Op::leave_queue,
                              .attempt = kNoAttempt,
-                             .has_lock = has_lock});
+                             .operation = op::LeaveQueue{has_lock}});
   }
 }
 

@@ -115,7 +115,7 @@ class SelfTest : private driver::Host {
 
   void heard(const lock::Reply& reply) override {
     SelfTestResult::Steps& server = result_.servers.at(reply.ask.server);
-    const lock::Op op = reply.ask.op;
+    const lock::Op op = reply.ask.op();
     if (op == lock::Op::acquire) server.acquired = reply.answer;
     if (op == lock::Op::renew) server.renewed = reply.answer;
     if (lock::is_release(op)) server.released = reply.answer;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes OUTPUT, a C++ file that defines one string_view for each Lua script named in SCRIPTS
+# Writes OUTPUT, a C++ file that defines one Script for each Lua script named in SCRIPTS
 # (paths, separated by commas), with parts/queue.lua in place of a line `--include queue`, and so on; and the
 # SHA-1 sums of those that may go by hash (requests/scripts.h). Comment lines, and blanks that Lua does not need, are left out: they
 # would go over the wire. TAIL, if given, ends each script: the same script with another hash.
@@ -40,20 +40,30 @@ foreach(path IN LISTS SCRIPTS)
   string(STRIP "${lua}" lua)
   squeeze(lua)
   string(APPEND lua "${TAIL}")
-  string(APPEND text "constinit const std::string_view ${name} =\n    R\"lua(${lua})lua\";\n\n")
   set(lua_of_${name} "${lua}")
 endforeach()
-set(lua_of_redisson_sharded "${lua_of_redisson}\n${lua_of_sharded}")
-string(APPEND text "constinit const std::string_view redisson_sharded =\n    R\"lua(${lua_of_redisson_sharded})lua\";\n\n")
-string(APPEND text "namespace {\nconst Hashed kHashed[] = {\n")
-foreach(name IN ITEMS acquire acquire_newest acquire_shared acquire_slot hand_on)
-  string(SHA1 sum "${lua_of_${name}}")
-  string(APPEND text "    {{}, ${name}, \"${sum}\"},\n")
-  foreach(before IN ITEMS sharded redisson redisson_sharded)
-    string(SHA1 sum "${lua_of_${before}}\n${lua_of_${name}}")
-    string(APPEND text "    {${before}, ${name}, \"${sum}\"},\n")
+
+# As Script::sha1 has them.
+function(add_hashes name)
+  foreach(before IN ITEMS "" "${lua_of_sharded}\n" "${lua_of_redisson}\n" "${lua_of_redisson}\n${lua_of_sharded}\n")
+    string(SHA1 sum "${before}${lua_of_${name}}")
+    list(APPEND sums "\"${sum}\"")
   endforeach()
+  list(JOIN sums ", " sums)
+  set(sha1 "{${sums}}" PARENT_SCOPE)
+endfunction()
+
+foreach(path IN LISTS SCRIPTS)
+  get_filename_component(name "${path}" NAME_WE)
+  set(sends false)
+  if(lua_of_${name} MATCHES "'PUBLISH'")
+    set(sends true)
+  endif()
+  set(sha1 "{}")
+  if(name MATCHES "^(acquire.*|hand_on)$")
+    add_hashes(${name})
+  endif()
+  string(APPEND text "constinit const Script ${name}{\n    R\"lua(${lua_of_${name}})lua\",\n    ${sends},\n    ${sha1}};\n\n")
 endforeach()
-string(APPEND text "};\n}  // namespace\n\nconst std::span<const Hashed> hashed = kHashed;\n\n")
 string(APPEND text "}  // namespace redlock::redis::scripts\n")
 file(WRITE "${OUTPUT}" "${text}")

@@ -128,7 +128,7 @@ void Scenario::answer(const std::string& servers, const Words& words) {
 
 void Scenario::answer_one(lock::ServerIndex server, lock::Op op, const Words& words) {
   const auto found = std::ranges::find_if(open_, [&](const Request& request) {
-    return request.ask.server == server && request.ask.op == op;
+    return request.ask.server == server && request.ask.op() == op;
   });
   if (found == open_.end()) throw std::runtime_error(name_of(server) + " was not asked that");
   const Request request = *found;

@@ -117,12 +117,26 @@ std::string describe(const std::vector<lock::Complaint>& complaints) {
 }
 
 std::string describe(const lock::Ask& ask) {
-  std::string text = name_of(ask.server) + ": " + std::string(word_of(ask.op));
+  std::string text = name_of(ask.server) + ": " + std::string(word_of(ask.op()));
   if (ask.attempt != lock::kNoAttempt) text += ", attempt " + std::to_string(ask.attempt);
   if (ask.round != 0) text += ", round " + std::to_string(ask.round);
-  if (ask.fence != 0) text += ", fence " + std::to_string(ask.fence);
-  if (ask.life != Duration::zero()) text += ", for " + text_of(ask.life);
-  if (ask.ticket != 0) text += ", ticket " + std::to_string(ask.ticket);
+  const auto add_life = [&text](Duration life) {
+    if (life != Duration::zero()) text += ", for " + text_of(life);
+  };
+  std::visit(lock::Overloaded{[&](const lock::op::Acquire& acquire) {
+                                add_life(acquire.life);
+                                if (acquire.ticket == 0) return;
+                                text += ", ticket " + std::to_string(acquire.ticket);
+                              },
+                              [&](const lock::op::Renew& renew) { add_life(renew.life); },
+                              [&](const lock::op::Repair& repair) { add_life(repair.life); },
+                              [&](const lock::op::Commit& commit) {
+                                text += ", fence " + std::to_string(commit.fence);
+                              },
+                              [&](const lock::op::Mark& mark) { add_life(mark.life); },
+                              [&](const lock::op::Leave& leave) { add_life(leave.cools); },
+                              [](const auto&) {}},
+             ask.operation);
   return text;
 }
 

@@ -64,30 +64,31 @@ void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
 void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now) {
   Lease& lease = leases_[client];
   Word& word = lease.words[ask.server];
-  if (lock::is_release(ask.op)) {
+  if (lock::is_release(ask.op())) {
     word.released = std::max(word.released, order(ask.attempt));
-    if (ask.life > Time{}) check_cooling(client, ask, now);
+    const auto* leave = ask.as<lock::op::Leave>();
+    if (leave != nullptr && leave->cools > Time{}) check_cooling(client, ask, leave->cools, now);
     return;
   }
-  if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark || ask.op == lock::Op::inquire ||
-      ask.op == lock::Op::leave_queue) {
+  if (ask.op() == lock::Op::mark || ask.op() == lock::Op::unmark || ask.op() == lock::Op::inquire ||
+      ask.op() == lock::Op::leave_queue) {
     return;
   }
-  if (ask.op == lock::Op::acquire && order(ask.attempt) > lease.attempt) {
+  if (ask.op() == lock::Op::acquire && order(ask.attempt) > lease.attempt) {
     begin_attempt(lease, order(ask.attempt));
     lease.began = time();
   }
-  if (ask.op == lock::Op::acquire) word.gone = false;
-  if (ask.op == lock::Op::renew && ask.round != lease.round) {
+  if (ask.op() == lock::Op::acquire) word.gone = false;
+  if (ask.op() == lock::Op::renew && ask.round != lease.round) {
     lease.round = ask.round;
     lease.round_began = time();
   }
-  if (ask.op != lock::Op::renew && order(ask.attempt) <= word.released) {
+  if (ask.op() != lock::Op::renew && order(ask.attempt) <= word.released) {
     fail("reused",
          client_name(client) + " asks " + server_name(ask.server) +
              " for a token after its release");
   }
-  if (ask.op != lock::Op::repair) return;
+  if (ask.op() != lock::Op::repair) return;
   word.repairing = true;
   const auto holding = std::count_if(
       lease.words.begin(), lease.words.begin() + static_cast<std::ptrdiff_t>(schedule_->servers),
@@ -103,9 +104,9 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now) 
 
 void Checks::answered(std::size_t client, const lock::Reply& reply) {
   Lease& lease = leases_[client];
-  if (reply.ask.op == lock::Op::leave_queue || order(reply.ask.attempt) != lease.attempt ||
-      lock::is_release(reply.ask.op) || reply.ask.op == lock::Op::commit ||
-      reply.ask.op == lock::Op::inquire) {
+  if (reply.ask.op() == lock::Op::leave_queue || order(reply.ask.attempt) != lease.attempt ||
+      lock::is_release(reply.ask.op()) || reply.ask.op() == lock::Op::commit ||
+      reply.ask.op() == lock::Op::inquire) {
     return;
   }
   Word& word = lease.words[reply.ask.server];
@@ -113,8 +114,8 @@ void Checks::answered(std::size_t client, const lock::Reply& reply) {
   if (word.silent) return;
   const bool granted = std::holds_alternative<lock::Granted>(reply.answer);
   // A repaired key is there and counts for the lease, but is no vote: see lock/running_job.cc.
-  const bool repaired = granted && reply.ask.op == lock::Op::repair;
-  if (reply.ask.op == lock::Op::repair) word.repairing = false;
+  const bool repaired = granted && reply.ask.op() == lock::Op::repair;
+  if (reply.ask.op() == lock::Op::repair) word.repairing = false;
   const bool renewed = std::holds_alternative<lock::Renewed>(reply.answer);
   if (renewed) word.renewed_in = reply.ask.round;
   word.mine = (granted && !repaired) || renewed;
@@ -250,10 +251,11 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
 }
 
 /// Only a job's end may ask for it, and for no more than is left.
-void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now) {
+void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Duration cools,
+                           lock::Instant now) {
   const lock::Instant end =
       clocks_[client].now(holds_[client].began) + schedule_->client[client].min_hold;
-  if (leases_[client].attempt == order(ask.attempt) && now + ask.life <= end) return;
+  if (leases_[client].attempt == order(ask.attempt) && now + cools <= end) return;
   fail("overdone", client_name(client) + " keeps the lock too long");
 }
 

@@ -171,7 +171,8 @@ class Checks {
   [[nodiscard]] std::uint32_t forgotten_by(Token token) const;
   [[nodiscard]] bool is_forgotten(std::size_t client, std::size_t by) const;
   void check_crowd(std::size_t client);
-  void check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now);
+  void check_cooling(std::size_t client, const lock::Ask& ask, lock::Duration cools,
+                     lock::Instant now);
   void check_holds(std::size_t client);
   void check_once(std::size_t client);
   void check_skip(std::size_t client);

@@ -168,7 +168,7 @@ void Client::step(lock::Event event, lock::Instant local) {
 void Client::perform(const lock::Effect& effect, lock::Instant local) {
   if (const auto* request = std::get_if<lock::Ask>(&effect)) {
     ask(*request, local);
-    if (request->op == lock::Op::leave_queue) leave_queue(request->server);
+    if (request->op() == lock::Op::leave_queue) leave_queue(request->server);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     kill_job(kill->signal);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
@@ -243,9 +243,10 @@ void Client::ask(const lock::Ask& ask, lock::Instant local) {
                                            "revoke",  "release", "leave",  "inquire", "leave queue"};
     static_assert(std::size(kWords) == static_cast<std::size_t>(lock::Op::leave_queue) + 1);
     std::string what = "asks " + server_name(ask.server) + ": ";
-    what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
+    what.append(kWords[static_cast<std::size_t>(ask.op())]).append(" ");
     if (ask.attempt != lock::kNoAttempt) what += token_text(tokens_.own(ask.attempt));
-    if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
+    const auto* commit = ask.as<lock::op::Commit>();
+    if (commit != nullptr) what += " as " + std::to_string(commit->fence);
     say(what);
   }
   checks().asked(index_, ask, local);

@@ -106,7 +106,8 @@ class RealServer {
   RealServer& operator=(const RealServer&) = delete;
 
   Value command(std::span<const std::string_view> words) {
-    const std::string wire = redis::encode_words(words);
+    std::string wire;
+    redis::append_command(wire, words);
     const auto size = static_cast<ssize_t>(wire.size());
     if (::send(fd_, wire.data(), wire.size(), MSG_NOSIGNAL) != size) broke();
     char chunk[4096];

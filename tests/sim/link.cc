@@ -8,6 +8,19 @@ namespace redlock::sim {
 
 namespace {
 
+/// As many bytes as the flight has by hash, about. Only their number counts: its commands go to a
+/// simulated server as values.
+std::string bytes_of(const redis::Flight& flight) {
+  std::size_t size = 0;
+  for (const redis::Command& command : flight.commands) {
+    const bool by_hash = command.script != nullptr && !command.script->sha1[0].empty();
+    if (command.script != nullptr) size += by_hash ? 40 : command.script->text.size();
+    for (const std::string& key : command.keys) size += key.size();
+    for (const std::string& word : command.words) size += word.size();
+  }
+  return std::string(size, '*');
+}
+
 lock::Unreachable no_answer(bool maybe_applied) {
   return {.maybe_applied = maybe_applied, .permanent = false, .why = {}};
 }
@@ -27,11 +40,11 @@ void Link::begin(const Ends& ends) {
 }
 
 void Link::ask(const lock::Ask& ask, lock::Instant now) {
-  if (ask.op == lock::Op::leave_queue && state_ != State::ready && pipeline_.empty()) {
+  if (ask.op() == lock::Op::leave_queue && state_ != State::ready && pipeline_.empty()) {
     ready_.push_back({ask, now, no_answer(false)});
     return;
   }
-  if (lock::is_release(ask.op)) {
+  if (lock::is_release(ask.op())) {
     if (ends_.mutation != Mutation::unsent_kept) pipeline_.cancel_unsent(ask.attempt);
     if (state_ == State::ready) flush(now);  // what had to wait for these
     if (!pipeline_.sent_attempts().contains(ask.attempt)) {
@@ -40,8 +53,10 @@ void Link::ask(const lock::Ask& ask, lock::Instant now) {
     }
   }
   // A note that undoes this request must not come after it.
-  if (ask.op == lock::Op::leave_queue) pipeline_.cancel_notes();
-  pipeline_.add(ask, {encode(ask, *ends_.context, *ends_.tokens)}, now).deadline =
+  if (ask.op() == lock::Op::leave_queue) pipeline_.cancel_notes();
+  redis::Flight flight = encode(ask, *ends_.context, *ends_.tokens);
+  std::string bytes = bytes_of(flight);
+  pipeline_.add(ask, std::move(flight), std::move(bytes), now).deadline =
       state_ == State::ready ? now + ends_.server_timeout : lock::kNever;
   if (state_ == State::ready) return flush(now);
   if (state_ == State::dialing) return;
@@ -53,9 +68,10 @@ void Link::ask(const lock::Ask& ask, lock::Instant now) {
 void Link::join_queue(lock::Ticket ticket, lock::Instant now) {
   if (state_ != State::ready || pipeline_.overdue() > 0) return;
   const redis::LockContext& context = *ends_.context;
-  pipeline_.add_note({redis::encode_join_queue(context.lock_key, context.waiter,
-                                               context.holder_json, ticket)},
-                     now);
+  redis::Flight flight{{redis::encode_join_queue(context.lock_key, context.waiter,
+                                                 context.holder_json, ticket)}};
+  std::string bytes = bytes_of(flight);
+  pipeline_.add_note(std::move(flight), std::move(bytes), now);
   flush(now);
 }
 
@@ -63,8 +79,9 @@ void Link::join_queue(lock::Ticket ticket, lock::Instant now) {
 void Link::flush(lock::Instant now) {
   while (redis::Pipeline::Pending* const next = pipeline_.next_to_send()) {
     Request request = describe(next->ask, *ends_.context, *ends_.tokens);
-    request.wire = next->flight.wire;
-    pipeline_.sent(*next, next->flight.wire.size(), now);
+    // The server answers them with one reply.
+    request.commands = std::exchange(next->flight, {{redis::Command{}}}).commands;
+    pipeline_.sent(*next, next->wire.size(), now);
     next->deadline = now + ends_.server_timeout;
     ends_.transport->send(connection_, std::move(request));
   }
@@ -101,7 +118,7 @@ void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
 void Link::report(lock::Answer answer, std::vector<Arrival>& arrivals) {
   for (redis::Pipeline::Arrival& each : pipeline_.take_arrivals()) {
     auto* const none = std::get_if<lock::Unreachable>(&each.content);
-    if (none == nullptr && lock::is_release(each.ask.op) && is_gone(answer)) {
+    if (none == nullptr && lock::is_release(each.ask.op()) && is_gone(answer)) {
       pipeline_.forget_attempt(each.ask.attempt);
     }
     arrivals.push_back({std::move(each.ask), each.sent,

@@ -131,10 +131,10 @@ constexpr Patch kPatches[] = {
 bool fits(const Patch& patch) {
   using namespace redis::scripts;
   return std::ranges::any_of(
-      std::initializer_list<std::string_view>{acquire, acquire_newest, acquire_shared, acquire_slot, hand_on, leave,
-                                              leave_shared, mark, release, release_shared, remove,
-                                              renew_shared, repair, revoke, won},
-      [&](std::string_view script) { return script.find(patch.before) != script.npos; });
+      std::initializer_list<const redis::Script*>{
+          &acquire, &acquire_newest, &acquire_shared, &acquire_slot, &hand_on, &leave, &leave_shared,
+          &mark, &release, &release_shared, &remove, &renew_shared, &repair, &revoke, &won},
+      [&](const redis::Script* script) { return script->text.find(patch.before) != std::string::npos; });
 }
 
 }  // namespace

@@ -21,22 +21,22 @@ redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
           .restart_grace = seconds(settings.restart_grace_s)};
 }
 
-std::string encode(const lock::Ask& ask, const redis::LockContext& context,
-                   const AttemptTokens& tokens) {
-  if (ask.op == lock::Op::leave_queue) {
-    return redis::encode_leave_queue(context, ask.has_lock).wire;
-  }
+redis::Flight encode(const lock::Ask& ask, const redis::LockContext& context,
+                     const AttemptTokens& tokens) {
+  if (ask.op() == lock::Op::leave_queue) return redis::encode_request(ask.operation, context, {});
   const redis::Secrets secrets{.token = token_text(tokens.lock(ask.attempt)),
                                .hold = token_text(tokens.own(ask.attempt))};
-  return redis::encode_request(ask, context, secrets).wire;
+  return redis::encode_request(ask.operation, context, secrets);
 }
 
 Request describe(const lock::Ask& ask, const redis::LockContext& context,
                  const AttemptTokens& tokens) {
-  Request request{.op = ask.op, .restart_grace = context.restart_grace};
-  const bool leaves = ask.op == lock::Op::leave_queue;
-  request.joins_queue = ask.attempt == lock::kNoAttempt && ask.op == lock::Op::acquire;
-  if (leaves || ask.ticket != 0 || request.joins_queue) request.waiter = waiter_of(context.waiter);
+  Request request{.op = ask.op(), .restart_grace = context.restart_grace};
+  const bool leaves = ask.op() == lock::Op::leave_queue;
+  request.joins_queue = ask.attempt == lock::kNoAttempt && ask.op() == lock::Op::acquire;
+  const auto* acquire = ask.as<lock::op::Acquire>();
+  const bool queues = acquire != nullptr && acquire->ticket != 0;
+  if (leaves || queues || request.joins_queue) request.waiter = waiter_of(context.waiter);
   if (ask.attempt == lock::kNoAttempt) return request;
   request.token = tokens.lock(ask.attempt);
   request.hold = tokens.own(ask.attempt);
@@ -44,14 +44,13 @@ Request describe(const lock::Ask& ask, const redis::LockContext& context,
 }
 
 Request encode_owners_release(Token token, const redis::LockContext& context) {
-  const lock::Ask ask{.op = lock::Op::leave};
   const std::string text = token_text(token);
-  return {
-      .op = lock::Op::leave,
-      .token = token,
-      .hold = token,
-      .wire =
-          redis::encode_request(ask, context, {.token = text, .hold = text, .adopted = true}).wire};
+  return {.op = lock::Op::leave,
+          .token = token,
+          .hold = token,
+          .commands = redis::encode_request(lock::op::Leave{}, context,
+                                            {.token = text, .hold = text, .adopted = true})
+                          .commands};
 }
 
 std::string lock_key(std::size_t lock) {

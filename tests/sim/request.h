@@ -30,8 +30,11 @@ class AttemptTokens {
     slots_.clear();
   }
   void asks(const lock::Ask& ask) {
+    const auto* acquire = ask.as<lock::op::Acquire>();
     const bool known = !slots_.empty() && slots_.back().first == ask.attempt;
-    if (ask.slot != 0 && !known) slots_.emplace_back(ask.attempt, ask.slot);
+    if (acquire != nullptr && acquire->slot != 0 && !known) {
+      slots_.emplace_back(ask.attempt, acquire->slot);
+    }
   }
   /// What the attempt puts into the lock's key, or the list of holds.
   [[nodiscard]] Token own(lock::AttemptId attempt) const {
@@ -69,16 +72,17 @@ struct Request {
   Waiter waiter = kNoWaiter;  ///< acquire with a ticket, leave_queue, and to join the queue
   std::chrono::seconds restart_grace{};  ///< the client's, for the answer
   bool joins_queue = false;              ///< lock::JoinQueue, which is no Ask: `op` says nothing
-  std::string wire{};
+  std::vector<redis::Command> commands{};
 };
 
 /// Of a process that is this waiter. It says nothing about itself but that.
 redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
                                 const LockSettings& settings);
 
-/// The words of a request, and all the rest of it. An acquire without an attempt joins the queue.
-std::string encode(const lock::Ask& ask, const redis::LockContext& context,
-                   const AttemptTokens& tokens);
+/// The commands of a request, and all the rest of it. An acquire without an attempt joins the
+/// queue.
+redis::Flight encode(const lock::Ask& ask, const redis::LockContext& context,
+                     const AttemptTokens& tokens);
 Request describe(const lock::Ask& ask, const redis::LockContext& context,
                  const AttemptTokens& tokens);
 /// `redlock release NAME TOKEN`, by the owner of a lock that another process keeps.

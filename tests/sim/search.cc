@@ -78,7 +78,7 @@ class Search final : public lock::Performer, public Transport {
   }
   void send(ConnectionId id, Request request) override {
     Channel& to = state_.channel(id / kServers, id % kServers);
-    to.note(hash_of(request.wire));
+    to.note(hash_of(request.commands));
     to.requests.push_back(std::move(request));
   }
   void hang_up(ConnectionId id, bool orderly) override {
@@ -364,7 +364,7 @@ class Search final : public lock::Performer, public Transport {
         const lock::Reply reply{each.ask, each.sent, each.answer};
         state_.checks.answered(index, reply);
         const Hash what =
-            mix(each.ask.server << 8U | static_cast<Hash>(each.ask.op), each.ask.round);
+            mix(each.ask.server << 8U | static_cast<Hash>(each.ask.op()), each.ask.round);
         hand(index, reply,
              mix(mix(what, hash_of(each.answer)), hash_of(each.sent.time_since_epoch())));
       }

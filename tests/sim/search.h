@@ -37,6 +37,7 @@ using Hash = std::uint64_t;
 
 Hash mix(Hash a, Hash b);
 Hash hash_of(std::string_view text);
+Hash hash_of(const std::vector<redis::Command>& commands);
 Hash hash_of(Time time);
 Hash hash_of(const lock::Answer& answer);
 

@@ -18,6 +18,15 @@ Hash mix(Hash a, Hash b) {
 Hash hash_of(std::string_view text) {
   return std::hash<std::string_view>{}(text);
 }
+Hash hash_of(const std::vector<redis::Command>& commands) {
+  Hash hash = commands.size();
+  for (const redis::Command& each : commands) {
+    hash = mix(hash, each.script == nullptr ? 0 : hash_of(each.script->text));
+    for (const std::string& key : each.keys) hash = mix(hash, hash_of(key));
+    for (const std::string& word : each.words) hash = mix(hash, hash_of(word));
+  }
+  return hash;
+}
 Hash hash_of(Time time) {
   return static_cast<Hash>(time.count());
 }

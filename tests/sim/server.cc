@@ -2,7 +2,6 @@
 #include "server.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
@@ -52,20 +51,20 @@ void Server::set_fence(std::uint64_t value, bool present) {
 }
 
 lock::Answer Server::execute(const Request& request, Time now) {
-  const redis::Value first = run_all(request.wire, now);
+  const redis::Value first = run_all(request.commands, now);
   if (request.joins_queue) return lock::Released{};
   context_.restart_grace = request.restart_grace;
   return redis::read_answer(request.op, context_, first);
 }
 
-redis::Value Server::run(Words words) {
-  if (words.front() != "EVAL") {
+redis::Value Server::run(const redis::Command& command) {
+  const std::vector<std::string_view> words(command.words.begin(), command.words.end());
+  if (command.script == nullptr) {
     keyspace_.run(words);
     return {};
   }
-  std::size_t keys = 0;
-  std::from_chars(words[2].data(), words[2].data() + words[2].size(), keys);
-  return interpreter_->eval(keyspace_, words[1], words.subspan(3, keys), words.subspan(3 + keys));
+  const std::vector<std::string_view> keys(command.keys.begin(), command.keys.end());
+  return interpreter_->eval(keyspace_, command.script->text, keys, words);
 }
 
 void Server::restart(Restart how, Time now) {
@@ -113,20 +112,20 @@ void Server::set_foreign(Token value, std::int64_t ttl_ms, Time now) {
 }
 
 /// The reply to the first command.
-redis::Value Server::run_all(std::string_view wire, Time now) {
+redis::Value Server::run_all(const std::vector<redis::Command>& commands, Time now) {
   // A script sees one time from its beginning to its end.
   keyspace_.set_now(now_ms(now));
-  redis::Value first = run(redis::take_command(wire));
-  while (!wire.empty()) run(redis::take_command(wire));
+  redis::Value first = run(commands.front());
+  for (std::size_t at = 1; at < commands.size(); ++at) run(commands[at]);
   return first;
 }
 
 bool Server::revoke(Token token, Time now) {
   const Token before = owner(now);
   const std::string value = token_text(token);
-  const redis::Flight flight =
+  const redis::Command command =
       redis::encode_revoke(context_.lock_key, value, "revoked:" + value + " {}");
-  return run_all(flight.wire, now).elements.front().text == "revoked" && before != revoked(token);
+  return run_all({command}, now).elements.front().text == "revoked" && before != revoked(token);
 }
 
 bool Server::remove(Token value, const std::vector<Token>& readers, Time now) {
@@ -137,7 +136,7 @@ bool Server::remove(Token value, const std::vector<Token>& readers, Time now) {
   seen.kind = lock::Sighting::Kind::value;
   seen.value = text;
   const redis::Flight flight = redis::encode_remove(context_.lock_key, seen, text, names);
-  return run_all(flight.wire, now).elements.front().text != "not_mine";
+  return run_all(flight.commands, now).elements.front().text != "not_mine";
 }
 
 Token Server::owner(Time now) const {

@@ -91,8 +91,8 @@ class Server {
   using Keys = std::vector<Keyspace::Key>;
 
   void begin_life(std::int64_t started_ms);
-  redis::Value run(Words words);
-  redis::Value run_all(std::string_view wire, Time now);
+  redis::Value run(const redis::Command& command);
+  redis::Value run_all(const std::vector<redis::Command>& commands, Time now);
   [[nodiscard]] std::int64_t ends_of(Token token, std::int64_t now) const;
   [[nodiscard]] const Keyspace::Key* list_of_readers(std::int64_t now) const;
 

@@ -175,7 +175,7 @@ TEST_CASE("--newest: a server that gives no place in the queue is pointed out, o
     refusal.place = place;
     return [refusal, ticket](Reporter& reporter) {
       for (int i = 0; i < 2; ++i) {
-        reporter.say_vote({{.server = 1, .op = lock::Op::acquire, .ticket = ticket}, {}, refusal});
+        reporter.say_vote({{.server = 1, .operation = lock::op::Acquire{.ticket = ticket}}, {}, refusal});
       }
     };
   };
@@ -191,7 +191,7 @@ TEST_CASE("--newest: a server that gives no place in the queue is pointed out, o
 TEST_CASE("--replace: -v tells where the order did not arrive") {
   const auto answer = [](lock::Answer said) {
     return [said](Reporter& reporter) {
-      reporter.say_vote({{.server = 2, .op = lock::Op::revoke}, {}, said});
+      reporter.say_vote({{.server = 2, .operation = lock::op::Revoke{}}, {}, said});
     };
   };
   const lock::Unreachable denied{.maybe_applied = false, .permanent = true, .why = "NOPERM"};

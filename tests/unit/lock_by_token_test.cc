@@ -45,7 +45,7 @@ class Bench {
   [[nodiscard]] std::size_t asked(Op op) const {
     return static_cast<std::size_t>(
         std::count_if(effects.begin(), effects.end(),
-                      [op](const Effect& e) { return std::get<Ask>(e).op == op; }));
+                      [op](const Effect& e) { return std::get<Ask>(e).op() == op; }));
   }
 
   [[nodiscard]] bool is(ByToken::State state) const { return by_token.state() == state; }
@@ -58,11 +58,11 @@ class Bench {
 TEST_CASE("by_token: all servers are asked at once, for a full ttl, or to delete") {
   const Bench renewal(Op::renew);
   REQUIRE(renewal.asked(Op::renew) == 3);
-  CHECK(std::get<Ask>(renewal.effects[0]).life == 30s);
+  CHECK(life_of(std::get<Ask>(renewal.effects[0])) == 30s);
   CHECK(std::get<Ask>(renewal.effects[0]).attempt == kTheirs);
   const Bench release(Op::leave);
   REQUIRE(release.asked(Op::leave) == 3);
-  CHECK(std::get<Ask>(release.effects[0]).life == 0s);
+  CHECK(life_of(std::get<Ask>(release.effects[0])) == 0s);
 }
 
 TEST_CASE("by_token: a quorum is enough, and the rest has a moment") {
@@ -138,7 +138,7 @@ TEST_CASE("by_token: a server that lost the lock gets it back from a quorum that
   bench.answer(2, Renewed{});
   REQUIRE(bench.asked(Op::repair) == 1);
   CHECK(std::get<Ask>(bench.effects.back()).server == 1);
-  CHECK(std::get<Ask>(bench.effects.back()).life == 30s);
+  CHECK(life_of(std::get<Ask>(bench.effects.back())) == 30s);
   CHECK_FALSE(bench.by_token.finished());
   bench.answer(1, Granted{});
   CHECK(bench.by_token.finished());

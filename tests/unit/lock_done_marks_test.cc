@@ -35,7 +35,7 @@ std::vector<Ask> asks(const Harness& harness, Op op) {
   std::vector<Ask> found;
   for (const Effect& effect : harness.effects) {
     const auto* ask = std::get_if<Ask>(&effect);
-    if (ask != nullptr && means(op, ask->op)) found.push_back(*ask);
+    if (ask != nullptr && means(op, ask->op())) found.push_back(*ask);
   }
   return found;
 }
@@ -51,8 +51,9 @@ void start_first_job(Harness& harness, std::size_t servers) {
 }  // namespace
 
 TEST_CASE("once: the servers are asked for it, and otherwise are not") {
-  CHECK(asks(Harness(once_plan(1)), Op::acquire).at(0).once == 50min);
-  CHECK(asks(Harness(plan_for(1)), Op::acquire).at(0).once == Duration::zero());
+  CHECK(details<op::Acquire>(asks(Harness(once_plan(1)), Op::acquire).at(0)).once == 50min);
+  CHECK(details<op::Acquire>(asks(Harness(plan_for(1)), Op::acquire).at(0)).once ==
+        Duration::zero());
 }
 
 TEST_CASE("once: a single server that knows of a run is believed, votes are given back") {
@@ -85,10 +86,11 @@ TEST_CASE("once: a single server that knows of a run is believed, votes are give
   const std::vector<Ask> copies = asks(sooner, Op::mark);
   REQUIRE(copies.size() == 1);
   CHECK(copies[0].server == 0);
-  CHECK(copies[0].who == "them");
-  CHECK(copies[0].life == 50min);
-  CHECK(copies[0].began <= kNoon - 5min);
-  CHECK(copies[0].began >= kNoon - 5min - 2ms);
+  const auto& copy = details<op::Mark>(copies[0]);
+  CHECK(copy.who == "them");
+  CHECK(copy.life == 50min);
+  CHECK(copy.began <= kNoon - 5min);
+  CHECK(copy.began >= kNoon - 5min - 2ms);
   sooner.answer(0, Op::release, Released{});
   CHECK_FALSE(sooner.session.finished());
   sooner.answer(0, Op::mark, Marked{});
@@ -138,8 +140,9 @@ TEST_CASE("once: a successful run is marked, by every server's own clock, ahead 
   harness.step(JobExited{0});
   const std::vector<Ask> marks = asks(harness, Op::mark);
   REQUIRE(marks.size() == 3);
-  for (const Ask& mark : marks) {
-    const auto at_noon = kNoon + std::chrono::hours(mark.server);
+  for (const Ask& each : marks) {
+    const auto at_noon = kNoon + std::chrono::hours(each.server);
+    const auto& mark = details<op::Mark>(each);
     CHECK(mark.began <= at_noon);
     CHECK(mark.began >= at_noon - 2ms);
     CHECK(mark.life == 50min);
@@ -147,8 +150,8 @@ TEST_CASE("once: a successful run is marked, by every server's own clock, ahead 
   }
   std::erase_if(harness.effects,
                 [](const Effect& effect) { return std::holds_alternative<Log>(effect); });
-  CHECK(std::get<Ask>(harness.effects.front()).op == Op::mark);
-  CHECK(std::get<Ask>(harness.effects.back()).op == Op::leave);
+  CHECK(std::get<Ask>(harness.effects.front()).op() == Op::mark);
+  CHECK(std::get<Ask>(harness.effects.back()).op() == Op::leave);
 
   for (const ServerIndex server : {0U, 1U}) {
     harness.answer(server, Op::mark, Marked{});
@@ -219,9 +222,9 @@ TEST_CASE("once: a server that did not answer the acquire is marked, too, by the
   harness.step(JobExited{0});
   const auto marks = asks(harness, Op::mark);
   REQUIRE(marks.size() == 3);
-  CHECK(marks[0].began > 0ms);
-  CHECK(marks[2].began == 0ms);
-  for (const Ask& each : marks) CHECK(each.age == 7s);
+  CHECK(details<op::Mark>(marks[0]).began > 0ms);
+  CHECK(details<op::Mark>(marks[2]).began == 0ms);
+  for (const Ask& each : marks) CHECK(details<op::Mark>(each).age == 7s);
 }
 
 TEST_CASE("once: found lost at the release, the marks are taken back") {
@@ -234,5 +237,5 @@ TEST_CASE("once: found lost at the release, the marks are taken back") {
   REQUIRE(harness.session.finished());
   CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
   REQUIRE(asks(harness, Op::unmark).size() == 1);
-  CHECK(asks(harness, Op::unmark)[0].who == mark.who);
+  CHECK(details<op::Unmark>(asks(harness, Op::unmark)[0]).who == details<op::Mark>(mark).who);
 }

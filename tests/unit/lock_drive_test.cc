@@ -41,7 +41,8 @@ class Stage : public Performer {
       done += "kill " + std::to_string(kill->signal) + "; ";
       return;
     }
-    const auto follows = static_cast<int>(std::get<Ask>(effect).fence);
+    const auto follows =
+        static_cast<int>(std::get<op::Commit>(std::get<Ask>(effect).operation).fence);
     done += "ask " + std::to_string(follows) + "; ";
     if (follows == 99) drive.change_machine(*other);
     if (follows == slow) at += std::chrono::seconds(2);
@@ -57,7 +58,7 @@ class Stage : public Performer {
 };
 
 Ask ask(std::uint64_t follows) {
-  return {.fence = follows};
+  return {.operation = op::Commit{follows}};
 }
 
 TEST_CASE("drive: what follows from an effect is taken after all effects of its event") {

@@ -28,7 +28,8 @@ std::uint64_t started_with(const Harness& harness) {
 std::uint64_t committing(const Harness& harness, ServerIndex server) {
   for (const Effect& effect : harness.effects) {
     const auto* ask = std::get_if<Ask>(&effect);
-    if (ask != nullptr && ask->op == Op::commit && ask->server == server) return ask->fence;
+    if (ask != nullptr && ask->op() == Op::commit && ask->server == server)
+      return details<op::Commit>(*ask).fence;
   }
   return 0;
 }
@@ -78,7 +79,7 @@ TEST_CASE("an unanswered commit may have been stored: the next number is above i
 
 TEST_CASE("yes and no of an earlier round do not count") {
   Harness harness = disagreeing();
-  const Ask old{0, Op::commit, 1, 1, 8};
+  const Ask old{0, 1, 1, op::Commit{8}};
   harness.answer(0, Op::commit, no_answer());
   harness.answer(1, Op::commit, no_answer());
   harness.step(Reply{old, harness.now, Committed{}});
@@ -91,7 +92,7 @@ TEST_CASE("yes and no of an earlier round do not count") {
 TEST_CASE(
     "a vote without a number cannot be agreed on, and servers that never can end the attempt") {
   Harness harness(plan_for(1));
-  harness.step(Reply{Ask{0, Op::acquire, 1, 1}, harness.now, numbered(0)});
+  harness.step(Reply{Ask{0, 1, 1, op::Acquire{}}, harness.now, numbered(0)});
   for (int round = 0; round < 5; ++round) {
     REQUIRE(harness.answer(0, Op::commit, NotCommitted{0}));
   }
@@ -147,9 +148,9 @@ TEST_CASE("servers that store no number are borne like ones that do not answer, 
   for (int turn = 0; turn < 1000 && !harness.session.finished(); ++turn) {
     for (Effect& effect : std::exchange(harness.effects, {})) {
       if (const auto* ask = std::get_if<Ask>(&effect)) {
-        const Answer answer = ask->op == Op::acquire  ? Answer(numbered(0))
-                              : ask->op == Op::commit ? Answer(NotCommitted{0})
-                                                      : Answer(Released{});
+        const Answer answer = ask->op() == Op::acquire  ? Answer(numbered(0))
+                              : ask->op() == Op::commit ? Answer(NotCommitted{0})
+                                                        : Answer(Released{});
         harness.step(Reply{*ask, harness.now, answer});
       } else {
         harness.effects.push_back(effect);

@@ -51,6 +51,21 @@ inline bool means(Op wanted, Op op) {
   return op == wanted || (wanted == Op::release && op == Op::leave);
 }
 
+/// What a request of this kind says besides.
+template <class T>
+const T& details(const Ask& ask) {
+  return std::get<T>(ask.operation);
+}
+
+/// How long the key is to live, or to cool.
+inline Duration life_of(const Ask& ask) {
+  if (const auto* acquire = ask.as<op::Acquire>()) return acquire->life;
+  if (const auto* renew = ask.as<op::Renew>()) return renew->life;
+  if (const auto* repair = ask.as<op::Repair>()) return repair->life;
+  const auto* leave = ask.as<op::Leave>();
+  return leave != nullptr ? leave->cools : Duration::zero();
+}
+
 /// A session with a clock in the test's hand. Keeps what it asked for; the test answers.
 class Harness {
  public:
@@ -81,7 +96,7 @@ class Harness {
     }
     const auto ask = std::find_if(effects.begin(), effects.end(), [&](const Effect& effect) {
       const auto* candidate = std::get_if<Ask>(&effect);
-      return candidate != nullptr && candidate->server == server && means(op, candidate->op);
+      return candidate != nullptr && candidate->server == server && means(op, candidate->op());
     });
     if (ask == effects.end()) return false;
     const Ask question = std::get<Ask>(*ask);
@@ -103,7 +118,7 @@ class Harness {
     std::vector<Ask> found;
     for (const Effect& effect : effects) {
       const auto* ask = std::get_if<Ask>(&effect);
-      if (ask != nullptr && means(op, ask->op)) found.push_back(*ask);
+      if (ask != nullptr && means(op, ask->op())) found.push_back(*ask);
     }
     return found;
   }

@@ -39,7 +39,7 @@ class KeepingBench {
   bool answer(ServerIndex server, Op op, const Answer& answer) {
     for (std::size_t at = 0; at < harness.effects.size(); ++at) {
       const auto* ask = std::get_if<Ask>(&harness.effects[at]);
-      if (ask == nullptr || ask->server != server || !means(op, ask->op)) continue;
+      if (ask == nullptr || ask->server != server || !means(op, ask->op())) continue;
       const Ask question = *ask;
       harness.effects.erase(harness.effects.begin() + static_cast<std::ptrdiff_t>(at));
       take(keeping->step(Reply{question, harness.now, answer}, harness.now));
@@ -57,7 +57,7 @@ class KeepingBench {
   [[nodiscard]] bool leaves_for_owner() const {
     return std::ranges::count_if(harness.effects, [](const Effect& effect) {
              const auto* ask = std::get_if<Ask>(&effect);
-             return ask != nullptr && ask->op == Op::leave && ask->for_owner;
+             return ask != nullptr && ask->op() == Op::leave && details<op::Leave>(*ask).for_owner;
            }) == 3;
   }
   /// All servers have lost it.

@@ -23,7 +23,7 @@ Harness one_is_late() {
 std::ptrdiff_t place_of(const Harness& harness, Op op) {
   const auto found = std::ranges::find_if(harness.effects, [op](const Effect& effect) {
     const auto* ask = std::get_if<Ask>(&effect);
-    return ask != nullptr && ask->op == op;
+    return ask != nullptr && ask->op() == op;
   });
   return found - harness.effects.begin();
 }
@@ -37,8 +37,8 @@ TEST_CASE("a release that failed is asked for again before the next question") {
   harness.effects.clear();
   harness.advance(200ms);
   REQUIRE(harness.effects.size() == 2);
-  CHECK(std::get<Ask>(harness.effects[0]) == Ask{0, Op::release, 1, 0});
-  CHECK(std::get<Ask>(harness.effects[1]).op == Op::acquire);
+  CHECK(std::get<Ask>(harness.effects[0]) == Ask{0, 1, 0, op::Release{}});
+  CHECK(std::get<Ask>(harness.effects[1]).op() == Op::acquire);
 }
 
 TEST_CASE("late votes: what a server may have granted is given back when its answer shows it") {
@@ -62,7 +62,8 @@ TEST_CASE("late votes: what a server may have granted is given back when its ans
   }
   if (harness.asked(Op::release) == 0) harness.answer(2, Op::acquire, Granted{});
   REQUIRE(harness.asked(Op::release) == 1);
-  CHECK(harness.asks(Op::release).front() == Ask{.server = 2, .op = Op::release, .attempt = 1});
+  CHECK(harness.asks(Op::release).front() ==
+        Ask{.server = 2, .attempt = 1, .operation = op::Release{}});
 }
 
 TEST_CASE("late votes: nothing is given back where the server certainly has nothing") {
@@ -99,7 +100,7 @@ TEST_CASE("late votes: a late refusal does not count in the round that is under 
   split.advance(10ms);
   split.answer(2, Op::acquire, held_by("b"));
   split.pass_pause();
-  const Ask old{.server = 0, .op = Op::acquire, .attempt = 1, .round = 1, .life = 30s};
+  const Ask old{.server = 0, .attempt = 1, .round = 1, .operation = op::Acquire{.life = 30s}};
   split.step(Reply{old, Harness::start, held_by("x")});
   split.step(Reply{old, Harness::start, held_by("x")});
   split.answer(1, Op::acquire, held_by("x"));
@@ -130,7 +131,7 @@ TEST_CASE("late votes: who gives up gives them back, and leaves the queue only a
   const auto last = std::ranges::find_if(harness.effects.rbegin(), harness.effects.rend(),
                                          [](const Effect& effect) {
                                            const auto* ask = std::get_if<Ask>(&effect);
-                                           return ask != nullptr && ask->op == Op::release;
+                                           return ask != nullptr && ask->op() == Op::release;
                                          });
   const auto last_release = harness.effects.rend() - last - 1;
   CHECK(last_release < place_of(harness, Op::leave_queue));

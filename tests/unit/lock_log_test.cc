@@ -83,7 +83,7 @@ TEST_CASE("log: any other is two, its beginning alone and its end with the leave
   });
   const auto leave = place_of(harness, [](const Effect& effect) {
     const auto* ask = std::get_if<Ask>(&effect);
-    return ask != nullptr && ask->op == Op::leave;
+    return ask != nullptr && ask->op() == Op::leave;
   });
   CHECK(line < leave);
   harness.answer(0, Op::release, Released{});

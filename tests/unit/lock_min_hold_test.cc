@@ -24,7 +24,7 @@ const Ask& last_ask(const Harness& harness, Op op, ServerIndex server = 0) {
   const auto found =
       std::find_if(harness.effects.rbegin(), harness.effects.rend(), [&](const Effect& effect) {
         const auto* ask = std::get_if<Ask>(&effect);
-        return ask != nullptr && means(op, ask->op) && ask->server == server;
+        return ask != nullptr && means(op, ask->op()) && ask->server == server;
       });
   REQUIRE(found != harness.effects.rend());
   return std::get<Ask>(*found);
@@ -40,9 +40,9 @@ void start_job(Harness& harness, std::size_t servers) {
 }  // namespace
 
 TEST_CASE("min-hold: the key gets the longer of the ttl and the hold, from the first request on") {
-  CHECK(last_ask(Harness(holding_plan(1, 5min)), Op::acquire).life == 5min);
-  CHECK(last_ask(Harness(holding_plan(1, 5s)), Op::acquire).life == 30s);
-  CHECK(last_ask(Harness(plan_for(1)), Op::acquire).life == 30s);
+  CHECK(life_of(last_ask(Harness(holding_plan(1, 5min)), Op::acquire)) == 5min);
+  CHECK(life_of(last_ask(Harness(holding_plan(1, 5s)), Op::acquire)) == 30s);
+  CHECK(life_of(last_ask(Harness(plan_for(1)), Op::acquire)) == 30s);
 }
 
 TEST_CASE("min-hold: renewals and repairs give what is left of it, then the ttl") {
@@ -51,24 +51,24 @@ TEST_CASE("min-hold: renewals and repairs give what is left of it, then the ttl"
   harness.advance(10s);
   // The hold counts from when the votes were asked for, 10 ms before they came.
   const Duration left = 35s - 10ms - (last_ask(harness, Op::renew).round == 1 ? 9990ms : 0ms);
-  CHECK(last_ask(harness, Op::renew).life == std::max<Duration>(left, 30s));
+  CHECK(life_of(last_ask(harness, Op::renew)) == std::max<Duration>(left, 30s));
   for (const ServerIndex server : {0U, 1U}) harness.answer(server, Op::renew, Renewed{});
   harness.answer(2, Op::renew, Missing{});
-  CHECK(last_ask(harness, Op::repair, 2).life == 30s);
+  CHECK(life_of(last_ask(harness, Op::repair, 2)) == 30s);
 }
 
 TEST_CASE("min-hold: longer than the ttl, the lease still counts the ttl alone") {
   Harness harness(holding_plan(1, 1h));
   start_job(harness, 1);
   harness.advance(10s);
-  CHECK(last_ask(harness, Op::renew).life > 59min);
+  CHECK(life_of(last_ask(harness, Op::renew)) > 59min);
   harness.advance(30s);  // nobody answers
   const std::vector<int> kills = harness.kills();
   REQUIRE(kills.size() >= 3);
   CHECK((kills[0] == SIGTERM && kills[1] == SIGCONT && kills[2] == SIGKILL));
   harness.step(JobExited{0});
   harness.step(JobTreeGone{});
-  CHECK(last_ask(harness, Op::release).life == Duration::zero());  // a lost lock is not kept
+  CHECK(life_of(last_ask(harness, Op::release)) == Duration::zero());  // a lost lock is not kept
 }
 
 TEST_CASE("min-hold: a release that is repeated asks for what is left by then") {
@@ -77,7 +77,7 @@ TEST_CASE("min-hold: a release that is repeated asks for what is left by then") 
   harness.step(JobExited{0});
   harness.answer(0, Op::release, no_answer(true));
   harness.advance(100ms);
-  CHECK(last_ask(harness, Op::release).life == 1min - 10ms - 100ms);
+  CHECK(life_of(last_ask(harness, Op::release)) == 1min - 10ms - 100ms);
   harness.advance(5s);
   REQUIRE(harness.reported<report::ReleaseUnconfirmed>() != nullptr);
   const Duration stays = harness.reported<report::ReleaseUnconfirmed>()->stays_for;
@@ -90,7 +90,7 @@ TEST_CASE("min-hold: over when the job ends, the lock is released") {
   start_job(harness, 1);
   harness.advance(6s);
   harness.step(JobExited{0});
-  CHECK(last_ask(harness, Op::release).life == Duration::zero());
+  CHECK(life_of(last_ask(harness, Op::release)) == Duration::zero());
   harness.answer(0, Op::release, Released{});
   CHECK(harness.reported<report::Released>()->cools_for == Duration::zero());
 }
@@ -100,14 +100,14 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
     Harness harness(holding_plan(1, 1min));
     harness.answer(0, Op::acquire, Granted{});
     harness.step(JobFailedToStart{127});
-    CHECK(last_ask(harness, Op::release).life == Duration::zero());
+    CHECK(life_of(last_ask(harness, Op::release)) == Duration::zero());
   }
   SUBCASE("fewer than a quorum granted") {
     Harness harness(holding_plan(3, 1min));
     harness.answer(0, Op::acquire, Granted{});
     harness.answer(1, Op::acquire, held_by("other"));
     harness.answer(2, Op::acquire, held_by("other"));
-    CHECK(last_ask(harness, Op::release).life == Duration::zero());
+    CHECK(life_of(last_ask(harness, Op::release)) == Duration::zero());
   }
   SUBCASE("the release shows that it was lost: what was left cooling is taken back") {
     Harness harness(holding_plan(3, 1min));
@@ -116,10 +116,11 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
     harness.answer(0, Op::release, Released{.cooling = true});
     harness.answer(1, Op::release, Missing{});
     harness.effects.clear();
-    harness.step(Reply{Ask{.server = 2, .op = Op::release, .attempt = 1}, harness.now, Missing{}});
+    harness.step(
+        Reply{Ask{.server = 2, .attempt = 1, .operation = op::Release{}}, harness.now, Missing{}});
     REQUIRE(harness.session.finished());
     CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
-    CHECK(last_ask(harness, Op::release, 0).life == Duration::zero());
+    CHECK(life_of(last_ask(harness, Op::release, 0)) == Duration::zero());
   }
   SUBCASE("the same when the hold is over: a server that was stopped may not have begun with it") {
     Harness harness(holding_plan(3, 1s));
@@ -129,12 +130,13 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
     harness.answer(1, Op::release, Missing{});
     harness.advance(200ms);
     harness.effects.clear();
-    harness.step(Reply{Ask{.server = 2, .op = Op::release, .attempt = 1}, harness.now, Missing{}});
+    harness.step(
+        Reply{Ask{.server = 2, .attempt = 1, .operation = op::Release{}}, harness.now, Missing{}});
     CHECK_FALSE(harness.session.finished());
     harness.advance(2s);
     REQUIRE(harness.session.finished());
     CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
-    CHECK(last_ask(harness, Op::release, 0).life == Duration::zero());
+    CHECK(life_of(last_ask(harness, Op::release, 0)) == Duration::zero());
   }
 }
 

@@ -49,9 +49,8 @@ Harness replacer(const Refused& refusal) {
 /// The host sent the order to all servers, and this one answers.
 void answer_revoke(Harness& harness, ServerIndex server, const Answer& answer) {
   const Ask ask{.server = server,
-                .op = Op::revoke,
                 .attempt = kNoAttempt,
-                .who = "revoked:" + kHolder + " {}"};
+                .operation = op::Revoke{"revoked:" + kHolder + " {}"}};
   harness.step(Reply{ask, harness.now, answer});
 }
 
@@ -98,7 +97,7 @@ TEST_CASE("newest: a vote that comes before the job starts still counts, and one
 TEST_CASE("newest: who leaves the queue says whether it has got the lock") {
   const auto leaves = [](Harness& harness) {
     REQUIRE(harness.asked(Op::leave_queue) == 3);
-    return harness.asks(Op::leave_queue)[0].has_lock;
+    return details<op::LeaveQueue>(harness.asks(Op::leave_queue)[0]).has_lock;
   };
   Harness winner = waiting_for(in_line(held_by(kHolder), 5), 30s);
   winner.pass_pause();
@@ -120,7 +119,7 @@ TEST_CASE("build: a successful run is marked for 30 days, and a failed one is no
   SUBCASE("success") {
     harness.step(JobExited{0});
     REQUIRE(harness.asked(Op::mark) == 3);
-    CHECK(harness.asks(Op::mark)[0].life == std::chrono::hours(30 * 24));
+    CHECK(details<op::Mark>(harness.asks(Op::mark)[0]).life == std::chrono::hours(30 * 24));
     harness.answer_all(3, Op::mark, Unreachable{});
     harness.answer_all(3, Op::release, Released{});
     harness.advance(10s);

@@ -196,7 +196,7 @@ TEST_CASE("a lock that lives longer than its renewal asked for is cut, once for 
     std::vector<ServerIndex> servers;
     for (const Effect& effect : harness.effects) {
       const auto* ask = std::get_if<Ask>(&effect);
-      if (ask != nullptr && ask->op == Op::renew && ask->cuts) servers.push_back(ask->server);
+      if (ask != nullptr && ask->op() == Op::renew && details<op::Renew>(*ask).cuts) servers.push_back(ask->server);
     }
     return servers;
   };
@@ -331,7 +331,7 @@ TEST_CASE("a late \"missing\" after the release began brings nothing back") {
   const auto renewal =
       std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
         const auto* ask = std::get_if<Ask>(&e);
-        return ask != nullptr && ask->op == Op::renew;
+        return ask != nullptr && ask->op() == Op::renew;
       });
   REQUIRE(renewal != harness.effects.end());
   const Ask ask = std::get<Ask>(*renewal);

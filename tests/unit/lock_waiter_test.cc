@@ -57,7 +57,7 @@ bool leaves_everywhere(const Effects& effects) {
   ServerIndex server = 0;
   for (const Effect& effect : effects) {
     const auto* ask = std::get_if<Ask>(&effect);
-    const Ask leave{.server = server++, .op = Op::leave_queue, .attempt = kNoAttempt};
+    const Ask leave{.server = server++, .attempt = kNoAttempt, .operation = op::LeaveQueue{}};
     if (ask == nullptr || *ask != leave) return false;
   }
   return server == 3;
@@ -194,7 +194,7 @@ TEST_CASE("queue: without a quorum a waiter leaves, and asks the silent servers 
   CHECK(harness.count<JoinQueue>() == 0);
   harness.pass_pause();
   CHECK(servers_asked(harness) == Servers({1, 2}));
-  CHECK(harness.asks(Op::acquire).front().ticket == 0);
+  CHECK(details<op::Acquire>(harness.asks(Op::acquire).front()).ticket == 0);
   harness.answer(1, Op::acquire, queued(99));
   CHECK_MESSAGE(servers_asked(harness) == Servers({0, 2}), "a quorum is possible again");
   harness.answer_all(3, Op::acquire, queued(99));

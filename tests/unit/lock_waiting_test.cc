@@ -253,7 +253,7 @@ TEST_CASE("a lock that ends at a fixed moment gets shorter while we wait for it"
   Harness harness(plan);
   std::vector<std::pair<Instant, Duration>> lives;
   while (!harness.session.finished() && harness.now < Harness::start + 50min) {
-    for (const Ask& ask : harness.asks(Op::acquire)) lives.emplace_back(harness.now, ask.life);
+    for (const Ask& ask : harness.asks(Op::acquire)) lives.emplace_back(harness.now, life_of(ask));
     harness.answer(0, Op::acquire, held_by("other", 10min));
     harness.now = std::max(harness.now, harness.session.deadline());
     harness.step(Tick{});

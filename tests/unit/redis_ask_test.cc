@@ -35,7 +35,7 @@ TEST_CASE("a late answer is not taken for that to the next question") {
   const auto take = [&answer](redis::Questions::Answer given, lock::Instant) {
     answer = std::move(given);
   };
-  questions.ask(0, redis::encode_revoke("L", kToken, "revoked:" + kToken), take, kStart);
+  questions.ask(0, {{redis::encode_revoke("L", kToken, "revoked:" + kToken)}}, take, kStart);
   server.read();
   questions.turn(kStart + 201ms);
   REQUIRE(questions.finished());

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "commands.h"
 #include "contains.h"
 #include "played_server.h"
 #include "redis/connection/dialer.h"
@@ -30,7 +31,7 @@ const lock::Instant kStart = lock::Instant{} + 100s;
 const std::string kToken(40, 'a');
 
 lock::Ask ask(lock::Op op) {
-  return {.server = 0, .op = op, .attempt = 1};
+  return {.server = 0, .attempt = 1, .operation = tests::operation_of(op)};
 }
 
 /// An attempt of ours on a played server, which has granted it.
@@ -216,7 +217,7 @@ TEST_CASE("an acquire that was not sent yet is forgotten with the release of its
   second.attempt = 2;
   holder.servers.ask(second, kStart);
   CHECK_FALSE(contains(server.read(), holder.servers.token(2)));
-  second.op = lock::Op::release;
+  second.operation = lock::op::Release{};
   holder.servers.ask(second, kStart);
   const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
   REQUIRE(replies.size() == 1);
@@ -247,7 +248,7 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
     const std::string in_full = server.read();
     CHECK(contains(in_full, "\nEVAL\r"));
     CHECK(contains(in_full, "'granted'"));
-    CHECK(contains(in_full, std::string(redis::scripts::redisson)) == redisson);
+    CHECK(contains(in_full, std::string(redis::scripts::redisson.text)) == redisson);
     server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
     const auto replies = servers.turn(kStart + 101ms);
     REQUIRE(replies.size() == 1);
@@ -283,7 +284,7 @@ TEST_CASE("a later command by hash that fails is repeated in full before the req
   CHECK(holder.servers.turn(kStart).size() == 1);
   const std::string in_full = server.read();
   CHECK(in_full.starts_with("*6\r\n$4\r\nEVAL\r\n"));
-  CHECK(contains(in_full, std::string(redis::scripts::hand_on)));
+  CHECK(contains(in_full, std::string(redis::scripts::hand_on.text)));
   server.write(array_of({"free", ""}));
   CHECK(holder.servers.turn(kStart).empty());
   CHECK_FALSE(holder.servers.awaits_replies());
@@ -348,7 +349,7 @@ TEST_CASE("an acquire whose script is unknown is not sent again once it is relea
   second.attempt = 2;
   holder.servers.ask(second, kStart);
   CHECK(contains(server.read(), "EVALSHA"));
-  second.op = lock::Op::release;
+  second.operation = lock::op::Release{};
   holder.servers.ask(second, kStart);
   server.write("-NOSCRIPT No matching script. Please use EVAL.\r\n:0\r\n:0\r\n");
   holder.servers.turn(kStart);

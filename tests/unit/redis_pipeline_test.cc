@@ -6,6 +6,8 @@
 #include <chrono>
 #include <string>
 
+#include "commands.h"
+
 using namespace redlock;
 using namespace std::chrono_literals;
 using lock::Op;
@@ -18,12 +20,12 @@ namespace {
 const lock::Instant kStart = lock::Instant{} + 100s;
 
 lock::Ask ask(Op op, lock::AttemptId attempt) {
-  return {.server = 0, .op = op, .attempt = attempt};
+  return {.server = 0, .attempt = attempt, .operation = tests::operation_of(op)};
 }
 
 Pipeline::Pending& add(Pipeline& pipeline, Op op, lock::AttemptId attempt,
                        const std::string& wire = "x") {
-  Pipeline::Pending& added = pipeline.add(ask(op, attempt), {wire, 1}, kStart);
+  Pipeline::Pending& added = pipeline.add(ask(op, attempt), tests::flight_of(1), wire, kStart);
   added.deadline = kStart + 1s;
   return added;
 }
@@ -64,7 +66,8 @@ bool refuse(Pipeline& pipeline) {
 
 TEST_CASE("requests that a node has refused with a redirection are sent again, in their order") {
   Pipeline pipeline;
-  pipeline.add(ask(Op::renew, 1), {"renew+hold ", 2}, kStart).deadline = kStart + 1s;
+  pipeline.add(ask(Op::renew, 1), tests::flight_of(2), "renew+hold ", kStart).deadline =
+      kStart + 1s;
   add(pipeline, Op::release, 1, "release ");
   CHECK(send(pipeline) == "renew+hold release ");
   redirect(pipeline);
@@ -88,7 +91,8 @@ TEST_CASE("requests that a node has refused with a redirection are sent again, i
 TEST_CASE(
     "what a node refuses for the moment is sent again over the same connection, in its order") {
   Pipeline pipeline;
-  pipeline.add(ask(Op::renew, 1), {"renew+hold ", 2}, kStart).deadline = kStart + 1s;
+  pipeline.add(ask(Op::renew, 1), tests::flight_of(2), "renew+hold ", kStart).deadline =
+      kStart + 1s;
   add(pipeline, Op::mark, 1, "mark ");
   send(pipeline);
   CHECK(pipeline.may_repeat(kStart + 999ms));
@@ -144,7 +148,7 @@ TEST_CASE("a request is not repeated behind one that takes its effect back, nor 
   send(pipeline);
   CHECK(pipeline.may_repeat(kStart));
   Pipeline other;
-  other.add_note({"join ", 1}, kStart);
+  other.add_note(tests::flight_of(1), "join ", kStart);
   send(other);
   CHECK_FALSE(other.may_repeat(kStart));
 }
@@ -167,7 +171,8 @@ TEST_CASE("a request that was put aside is still open, and ends with its time") 
 
 TEST_CASE("a repair is not repeated if its release was sent while its second reply was awaited") {
   Pipeline pipeline;
-  pipeline.add(ask(Op::repair, 1), {"repair+wait ", 2}, kStart).deadline = kStart + 1s;
+  pipeline.add(ask(Op::repair, 1), tests::flight_of(2), "repair+wait ", kStart).deadline =
+      kStart + 1s;
   send(pipeline);
   refuse(pipeline);
   add(pipeline, Op::leave, 1, "leave ");
@@ -186,7 +191,7 @@ TEST_CASE("a mark is not repeated behind its unmark, nor is a subscription ever"
   send(pipeline);
   CHECK_FALSE(pipeline.may_repeat(kStart));
   Pipeline other;
-  other.add({}, {"SSUBSCRIBE SUBSCRIBE ", Flight::kEndless}, kStart).deadline = kStart + 1s;
+  other.add({}, {.endless = true}, "SSUBSCRIBE SUBSCRIBE ", kStart).deadline = kStart + 1s;
   send(other);
   CHECK_FALSE(other.may_repeat(kStart));
 }
@@ -317,8 +322,8 @@ TEST_CASE("a waiter leaves the queue after a waiting acquire that would put it t
   }
   SUBCASE("with a ticket it does") {
     lock::Ask queued = ask(Op::acquire, 3);
-    queued.ticket = 7;
-    pipeline.add(queued, {"acquire3 ", 1}, kStart).deadline = kStart + 1s;
+    queued.operation = lock::op::Acquire{.ticket = 7};
+    pipeline.add(queued, tests::flight_of(1), "acquire3 ", kStart).deadline = kStart + 1s;
     add(pipeline, Op::leave_queue, lock::kNoAttempt, "leave_queue ");
     CHECK(send(pipeline).empty());
     add(pipeline, Op::release, 1, "release1 ");
@@ -345,7 +350,7 @@ TEST_CASE("a note counts as answered, and a waiting one can be cancelled") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1, std::string(8000, 'a'));
   send(pipeline);
-  pipeline.add_note({std::string(1000, 'n'), 1}, kStart);
+  pipeline.add_note(tests::flight_of(1), std::string(1000, 'n'), kStart);
   CHECK(pipeline.size() == 2);
   pipeline.cancel_notes();
   CHECK(pipeline.size() == 1);
@@ -353,7 +358,7 @@ TEST_CASE("a note counts as answered, and a waiting one can be cancelled") {
 
 TEST_CASE("the reply to a note is no arrival") {
   Pipeline pipeline;
-  pipeline.add_note({"note", 1}, kStart);
+  pipeline.add_note(tests::flight_of(1), "note", kStart);
   send(pipeline);
   CHECK(reply(pipeline, "joined"));
   CHECK(pipeline.empty());
@@ -388,7 +393,7 @@ TEST_CASE("a request that times out keeps its place, and its late reply answers 
   CHECK(pipeline.overdue() == 0);
   const auto late = pipeline.take_arrivals();
   REQUIRE(late.size() == 1);
-  CHECK(late[0].ask.op == Op::acquire);
+  CHECK(late[0].ask.op() == Op::acquire);
   CHECK(pipeline.size() == 1);
 }
 
@@ -428,7 +433,8 @@ TEST_CASE("a request of which the kernel took nothing is not at the server") {
 
 TEST_CASE("of two commands the first one is answered while the second one is still being sent") {
   Pipeline pipeline;
-  Pipeline::Pending& release = pipeline.add(ask(Op::release, 1), {"release and log", 2}, kStart);
+  Pipeline::Pending& release =
+      pipeline.add(ask(Op::release, 1), tests::flight_of(2), "release and log", kStart);
   CHECK_FALSE(reply(pipeline));
   pipeline.sent(release, 8, kStart);
   CHECK(reply(pipeline));
@@ -442,7 +448,7 @@ TEST_CASE("of two commands the first one is answered while the second one is sti
 TEST_CASE("a reply without a request, and a flood of messages") {
   Pipeline pipeline;
   CHECK_FALSE(reply(pipeline));
-  pipeline.add({}, {"SUBSCRIBE", Flight::kEndless}, kStart);
+  pipeline.add({}, {.endless = true}, "SUBSCRIBE", kStart);
   CHECK_FALSE(reply(pipeline));
   send(pipeline);
   for (int i = 0; i < 16; ++i) CHECK(reply(pipeline));

@@ -51,10 +51,9 @@ TEST_CASE("queue: any other text is not a wake-up") {
 
 TEST_CASE("queue: joining carries who we are and the ticket, leaving and handing on do not") {
   CHECK(encode_join_queue("n", "me", "{}", 1'800'000'000'000) ==
-        encode_command(
-            {"EVAL", scripts::join_queue, "1", "n", "redlock:{n}:", "me", "{}", "1800000000000"}));
-  const auto hand_on = [](std::string_view waiter) {
-    return encode_command({"EVAL", scripts::hand_on, "1", "n", "redlock:{n}:", waiter});
+        Command{&scripts::join_queue, {"n"}, {"redlock:{n}:", "me", "{}", "1800000000000"}});
+  const auto hand_on = [](const char* waiter) {
+    return Command{&scripts::hand_on, {"n"}, {"redlock:{n}:", waiter}};
   };
   CHECK(encode_hand_on("n", "me") == hand_on("me"));
   CHECK(encode_hand_on("n") == hand_on(""));

@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "commands.h"
 #include "redis/connection/pipeline.h"
 #include "redis/requests/answer.h"
 #include "redis/requests/request.h"
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 using lock::Op;
 using redis::Flight;
 using redis::Value;
+using tests::bytes_of;
 
 namespace {
 
@@ -35,10 +37,10 @@ Value status(const std::string& text) {
 std::vector<redis::Pipeline::Arrival> answered(const Flight& flight,
                                                const std::vector<Value>& replies) {
   redis::Pipeline pipeline;
-  pipeline.add({.server = 0, .op = Op::acquire, .attempt = 1}, flight, kStart);
+  pipeline.add({.attempt = 1, .operation = lock::op::Acquire{}}, flight, "wire", kStart);
   redis::Pipeline::Pending* const pending = pipeline.next_to_send();
   REQUIRE(pending != nullptr);
-  pipeline.sent(*pending, flight.wire.size(), kStart);
+  pipeline.sent(*pending, pending->wire.size(), kStart);
   for (Value reply : replies) CHECK(pipeline.take_reply(reply));
   return pipeline.take_arrivals();
 }
@@ -80,9 +82,9 @@ TEST_CASE("replicas: what too few of them have may be there, and must be given b
 }
 
 TEST_CASE("replicas: a request is answered when WAIT is") {
-  const Flight flight = redis::with_wait({redis::encode_command({"GET", "k"}), 1}, 2, 150ms);
-  CHECK(flight.wire ==
-        redis::encode_command({"GET", "k"}) + redis::encode_command({"WAIT", "2", "150"}));
+  const Flight flight = redis::with_wait({{{.words = {"GET", "k"}}}}, 2, 150ms);
+  REQUIRE(flight.commands.size() == 2);
+  CHECK(flight.commands[1] == redis::Command{.words = {"WAIT", "2", "150"}});
   CHECK(answered(flight, {status("granted")}).empty());
   const auto arrivals = answered(flight, {status("granted"), integer(1)});
   REQUIRE(arrivals.size() == 1);
@@ -91,11 +93,11 @@ TEST_CASE("replicas: a request is answered when WAIT is") {
 }
 
 TEST_CASE("a slot that moves: ASKING stands before each command, and its reply is no answer") {
-  const std::string first = redis::encode_command({"GET", "k"});
-  const std::string second = redis::encode_command({"DEL", "k"});
-  const std::string asking = redis::encode_command({"ASKING"});
-  const Flight flight = redis::with_asking({first + second, 2});
-  CHECK(flight.wire == asking + first + asking + second);
+  const Flight flight{.commands = {{.words = {"GET", "k"}}, {.words = {"DEL", "k"}}},
+                      .asking = true};
+  const std::string asking = bytes_of({"ASKING"});
+  CHECK(redis::render(flight, true) ==
+        asking + bytes_of({"GET", "k"}) + asking + bytes_of({"DEL", "k"}));
   CHECK(answered(flight, {status("OK")}).empty());
   const auto arrivals =
       answered(flight, {status("OK"), status("granted"), status("OK"), status("deleted")});

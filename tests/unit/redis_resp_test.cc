@@ -5,11 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "commands.h"
 #include "redis/wire/resp.h"
 
-using redlock::redis::encode_command;
 using redlock::redis::ReplyParser;
 using redlock::redis::Value;
+using redlock::tests::bytes_of;
 
 namespace {
 
@@ -24,9 +25,8 @@ bool breaks(const std::string& wire) {
 }  // namespace
 
 TEST_CASE("resp: commands are binary safe") {
-  CHECK(encode_command({"GET", ""}) == "*2\r\n$3\r\nGET\r\n$0\r\n\r\n");
-  CHECK(encode_command({std::string_view("a\0\r\n", 4)}) ==
-        std::string("*1\r\n$4\r\na\0\r\n\r\n", 14));
+  CHECK(bytes_of({"GET", ""}) == "*2\r\n$3\r\nGET\r\n$0\r\n\r\n");
+  CHECK(bytes_of({std::string_view("a\0\r\n", 4)}) == std::string("*1\r\n$4\r\na\0\r\n\r\n", 14));
 }
 
 TEST_CASE("resp: replies arrive in pieces of any size") {

@@ -57,11 +57,12 @@ std::vector<Inspector::Step> Inspector::all_steps(bool redisson) {
   const std::size_t listening = questions_.connect_like(server_, place);
   for (const std::size_t each : {server_, listening}) questions_.go_to(each, lock_key_);
   const auto helper = [this](std::string_view part) { return helper_key(lock_key_, part); };
-  const auto ask_if_permitted = [](auto&&... words) {
-    return encode_command({"EVAL", scripts::permissions, words...});
+  const auto ask_if_permitted = [](std::vector<std::string> keys,
+                                   std::vector<std::string> words = {}) {
+    return Command{&scripts::permissions, std::move(keys), std::move(words)};
   };
   const std::string channel = notice_channel(lock_key_, "");  // of the lock's holder
-  const std::string time = encode_command({"TIME"});
+  const Command time{.words = {"TIME"}};
   const auto take_time_of = [this](const Value& reply, lock::Duration took) {
     take_time(reply, took);
   };
@@ -74,28 +75,28 @@ std::vector<Inspector::Step> Inspector::all_steps(bool redisson) {
       {server_, time, take_time_of, &Inspection::no_time},
       {server_, time, take_time_of, &Inspection::no_time},
       {server_,
-       ask_if_permitted("4", lock_key_, helper("holder"), helper("fence"), helper("dead"), channel),
+       ask_if_permitted({lock_key_, helper("holder"), helper("fence"), helper("dead")}, {channel}),
        [this](auto& reply, auto) { take_permissions(reply); }, &Inspection::trouble},
-      {server_, encode_command({"INFO"}),
+      {server_, {.words = {"INFO"}},
        [this](auto& reply, auto) {
          if (reply.type == Value::Type::string) inspection_.info = fields_of(reply.text);
        },
        &Inspection::no_info},
-      {server_, encode_command({"CONFIG", "GET", "appendfsync"}),
+      {server_, {.words = {"CONFIG", "GET", "appendfsync"}},
        [this](auto& reply, auto) {
          const bool pair = reply.type == Value::Type::array && reply.elements.size() == 2;
          if (pair) inspection_.appendfsync = reply.elements[1].text;
        }},
-      {listening, encode_command({"SUBSCRIBE", channel}),
+      {listening, {.words = {"SUBSCRIBE", channel}},
        [this](auto& reply, auto) { take_subscription(reply); }, &Inspection::no_messages},
-      {server_, ask_if_permitted("1", helper("log")),
+      {server_, ask_if_permitted({helper("log")}),
        [=, this](auto& reply, auto) { inspection_.may_log = none_denied(reply); }},
       {server_,
-       ask_if_permitted("4", helper("queue"), helper("alive"), helper("waiters"), helper("turn"),
-                        wake_channel(lock_key_, ""), "queue"),
+       ask_if_permitted({helper("queue"), helper("alive"), helper("waiters"), helper("turn")},
+                        {wake_channel(lock_key_, ""), "queue"}),
        [=, this](auto& reply, auto) { inspection_.may_queue = none_denied(reply); }}};
   for (const char* const option : {"newest", "build"}) {
-    steps.push_back({server_, ask_if_permitted("1", helper(option), "", "option"),
+    steps.push_back({server_, ask_if_permitted({helper(option)}, {"", "option"}),
                      [=, this](auto& reply, auto) {
                        if (!none_denied(reply)) inspection_.denied_options.emplace_back(option);
                      }});
@@ -108,15 +109,15 @@ std::vector<Inspector::Step> Inspector::all_steps(bool redisson) {
   if (redisson) {
     // Nobody is subscribed to a channel that ends so.
     steps.push_back({server_,
-                     ask_if_permitted("1", lock_key_, redisson_channel(lock_key_) + ":", "redisson",
-                                      redisson_queue(lock_key_)),
+                     ask_if_permitted({lock_key_}, {redisson_channel(lock_key_) + ":", "redisson",
+                                                    redisson_queue(lock_key_)}),
                      add_to(inspection_.denied_redisson)});
   }
   // A name may have several addresses, and an address may be a balancer's.
   Endpoint again = place;
   for (again.first = 1; place.kind == Endpoint::Kind::tcp && again.first <= kConnections;
        ++again.first) {
-    steps.push_back({questions_.connect_like(server_, again), encode_command({"INFO", "server"}),
+    steps.push_back({questions_.connect_like(server_, again), {.words = {"INFO", "server"}},
                      [this](auto& reply, auto) {
                        auto fields = fields_of(reply.text);
                        inspection_.run_ids.push_back(std::move(fields["run_id"]));
@@ -125,9 +126,9 @@ std::vector<Inspector::Step> Inspector::all_steps(bool redisson) {
   if (place.kind != Endpoint::Kind::cluster) return steps;
   std::vector<std::string>& denied = inspection_.denied_sharded;
   steps.push_back(
-      {server_, ask_if_permitted("1", lock_key_, channel, "sharded"), add_to(denied)});
+      {server_, ask_if_permitted({lock_key_}, {channel, "sharded"}), add_to(denied)});
   steps.push_back(
-      {listening, encode_command({"SSUBSCRIBE", channel}), [&denied](auto& reply, auto) {
+      {listening, {.words = {"SSUBSCRIBE", channel}}, [&denied](auto& reply, auto) {
          if (reply.text.starts_with("NOPERM")) denied.emplace_back("ssubscribe");
        }});
   return steps;
@@ -144,7 +145,7 @@ void Inspector::ask(std::size_t step, lock::Instant now) {
     steps_[step].take(reply, answer.took);
     ask(step + 1, later);
   };
-  questions_.ask(steps_[step].connection, {steps_[step].wire}, take, now);
+  questions_.ask(steps_[step].connection, {{steps_[step].command}}, take, now);
 }
 
 /// Goes on without an answer.
@@ -164,11 +165,11 @@ void Inspector::sweep(Remains remains, lock::Instant now) {
   Flight flight;
   if (remains == Remains::expected) {
     const auto life = std::chrono::milliseconds(kSweptFor).count();
-    flight.wire = encode_command({"SET", lock_key_, "swept", "PX", std::to_string(life)});
-    ++flight.replies;
+    flight.commands.push_back(
+        {.words = {"SET", lock_key_, "swept", "PX", std::to_string(life)}});
   }
-  flight.wire +=
-      encode_command({"DEL", helper_key(lock_key_, "holder"), helper_key(lock_key_, "fence")});
+  flight.commands.push_back(
+      {.words = {"DEL", helper_key(lock_key_, "holder"), helper_key(lock_key_, "fence")}});
   const auto take = [this](const Questions::Answer& answer, lock::Instant) {
     if (const auto* silence = answer.silence()) {
       inspection_.trouble = inspection_.no_time.value_or(*silence);

@@ -72,7 +72,7 @@ class Inspector {
  private:
   struct Step {
     std::size_t connection;
-    std::string wire;
+    Command command;
     std::function<void(const Value& reply, lock::Duration took)> take;
     /// Where to note why there is no answer, if that matters. `trouble` ends the questions.
     std::optional<lock::Unreachable> Inspection::*unanswered = nullptr;

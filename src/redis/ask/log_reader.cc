@@ -73,10 +73,8 @@ void LogReader::ask(lock::Instant now) {
       take(answer.reply(), later);
     }
   };
-  questions_.ask(
-      connection_,
-      {encode_command({"EVAL", scripts::history, "1", log_key_, next_, std::to_string(lines)}), 1},
-      on_answer, now);
+  questions_.ask(connection_, {{{&scripts::history, {log_key_}, {next_, std::to_string(lines)}}}},
+                 on_answer, now);
 }
 
 void LogReader::take(const Value& reply, lock::Instant now) {

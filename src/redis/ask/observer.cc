@@ -206,7 +206,7 @@ void Observer::ask_for_map(lock::Instant now) {
     }
     begin(later);
   };
-  questions_.ask(server_, {encode_command({"CLUSTER", "SLOTS"}), 1}, take, now);
+  questions_.ask(server_, {{{.words = {"CLUSTER", "SLOTS"}}}}, take, now);
 }
 
 void Observer::begin(lock::Instant now) {
@@ -243,9 +243,9 @@ void Observer::begin_look(lock::Instant now) {
   }
 }
 
-void Observer::ask(Node& node, std::string wire, Take take, lock::Instant now) {
+void Observer::ask(Node& node, Command command, Take take, lock::Instant now) {
   questions_.ask(
-      node.connection, {std::move(wire), 1},
+      node.connection, {{std::move(command)}},
       [this, &node, take = std::move(take)](const Questions::Answer& answer, lock::Instant later) {
         if (const auto* silence = answer.silence()) {
           node.trouble = *silence;
@@ -259,7 +259,8 @@ void Observer::ask(Node& node, std::string wire, Take take, lock::Instant now) {
 
 void Observer::ask_scan(Node& node, lock::Instant now) {
   ask(
-      node, encode_command({"SCAN", node.cursor, "MATCH", helper_pattern(part_), "COUNT", kStep}),
+      node,
+      {.words = {"SCAN", node.cursor, "MATCH", helper_pattern(part_), "COUNT", std::string(kStep)}},
       [this, &node](const Value& reply, lock::Instant later) { take_scan(node, reply, later); },
       now);
 }
@@ -292,17 +293,18 @@ void Observer::ask_more(Node& node, lock::Instant now) {
     const std::size_t index = node.wanted[node.asked++];
     const std::string& key = keys_[index];
     Observation& about = observations_[index];
-    const auto ask_about = [&](std::string wire, std::function<void(const Value&)> take) {
+    const auto ask_about = [&](Command command, std::function<void(const Value&)> take) {
       ask(
-          node, std::move(wire),
+          node, std::move(command),
           [this, &node, take = std::move(take)](const Value& reply, lock::Instant later) {
             take(reply);
             go_on(node, reply, later);
           },
           now);
     };
-    ask_about(encode_command({"EVAL", scripts::look, "2", key, helper_key(key, "holder"),
-                              helper_key(key, "readers"), reader_}),
+    ask_about({&scripts::look,
+               {key, helper_key(key, "holder")},
+               {helper_key(key, "readers"), reader_}},
               [this, &about](const Value& reply) {
                 // A node that a map names has no other place to send us to.
                 const bool moved = map_ && is_redirection(reply);
@@ -313,7 +315,7 @@ void Observer::ask_more(Node& node, lock::Instant now) {
     ask_about(encode_waiting(key),
               [&about](const Value& reply) { about.queue = read_waiting(reply); });
     if (marks_ == Marks::asked) {
-      ask_about(encode_command({"EVAL", scripts::done, "1", helper_key(key, "done")}),
+      ask_about({&scripts::done, {helper_key(key, "done")}},
                 [&about](const Value& reply) { about.done = read_done(reply); });
       ask_about(encode_refusals(key),
                 [&about](const Value& reply) { about.refusals = read_refusals(reply); });

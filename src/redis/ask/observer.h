@@ -102,7 +102,7 @@ class Observer {
   void ask_for_map(lock::Instant now);
   void begin(lock::Instant now);
   void begin_look(lock::Instant now);
-  void ask(Node& node, std::string wire, Take take, lock::Instant now);
+  void ask(Node& node, Command command, Take take, lock::Instant now);
   void ask_scan(Node& node, lock::Instant now);
   void take_scan(Node& node, const Value& reply, lock::Instant now);
   void ask_more(Node& node, lock::Instant now);

@@ -44,7 +44,8 @@ void Link::guard(Work work) {
 }
 
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
+  std::string wire = rendered(flight);
+  Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), std::move(wire), now);
   guard([&] {
     if (state_ == State::idle) {
       dialed_again_ = false;
@@ -53,14 +54,15 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
     } else if (state_ == State::ready) {
       added.deadline = now + timeouts_.request;
       flush(now);
-      if (ask.op == lock::Op::renew || ask.op == lock::Op::acquire) locator_.ask_again(now);
+      if (ask.op() == lock::Op::renew || ask.op() == lock::Op::acquire) locator_.ask_again(now);
     }
   });
 }
 
 void Link::note(Flight flight, lock::Instant now) {
   if (state_ != State::ready) return;
-  pipeline_.add_note(std::move(flight), now);
+  std::string wire = rendered(flight);
+  pipeline_.add_note(std::move(flight), std::move(wire), now);
   guard([&] { flush(now); });
 }
 
@@ -99,9 +101,10 @@ void Link::run_errand(lock::Instant now) {
   const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
   if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
   errand_ = std::make_unique<Link>(*node, tls_, timeouts_, "");
-  for (const Pipeline::Pending& pending : pipeline_.take_refused()) {
+  for (Pipeline::Pending& pending : pipeline_.take_refused()) {
     if (pending.reported == Pipeline::Reported::answered) continue;
-    errand_->ask(pending.ask, with_asking(pending.flight), now);
+    pending.flight.asking = true;
+    errand_->ask(pending.ask, std::move(pending.flight), now);
   }
 }
 
@@ -171,10 +174,10 @@ void Link::secure(lock::Instant now) {
   if (progress == Stream::Handshake::under_way) return;
   if (progress == Stream::Handshake::failed) {
     lose(*stream_->failure(), now);
-  } else if (handshake_.replies > 0) {
+  } else if (!handshake_.commands.empty()) {
     state_ = State::authenticating;
     // A new socket takes it as a whole. If the connection is broken, receive() finds the reason.
-    static_cast<void>(stream_->write(handshake_.wire));
+    static_cast<void>(stream_->write(rendered(handshake_)));
   } else {
     become_ready(now);
   }
@@ -246,7 +249,7 @@ void Link::take_replies(lock::Instant now) {
 }
 
 void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
-  const bool last = ++handshake_replies_ == handshake_.replies;
+  const bool last = ++handshake_replies_ == handshake_.replies();
   if (last && endpoint_.moves()) {
     if (locator_.is_confirmed_by(reply, now)) {
       become_ready(now);
@@ -266,10 +269,11 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 
 void Link::take_reply(Value reply, lock::Instant now) {
   const bool error = reply.type == Value::Type::error;
-  const std::string hashed = pipeline_.hashed();
-  const bool is_later = !pipeline_.awaits_first_reply();
-  const Pipeline::Refusal refusal = refusal_in(reply, !hashed.empty(), now);
-  if (!hashed.empty()) takes_hashes_ = !error;
+  const bool hashed = pipeline_.hashed() != nullptr;
+  std::optional<Flight> later;  // this command, if it is not the first of its flight
+  if (error && hashed && !pipeline_.awaits_first_reply()) later = Flight{{*pipeline_.hashed()}};
+  const Pipeline::Refusal refusal = refusal_in(reply, hashed, now);
+  if (hashed) takes_hashes_ = !error;
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
   } else if (!pipeline_.is_refusing()) {
@@ -289,12 +293,13 @@ void Link::take_reply(Value reply, lock::Instant now) {
     // A server that is full or protected sends an error unasked, and hangs up.
     disconnect(error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
   } else if (pipeline_.has_refused()) {
-    pipeline_.put_refused_in_full();
+    send_refused_in_full();
     follow(now);
-  } else if (error && is_later && !hashed.empty()) {
+  } else if (later) {
     // Not the request, but a command after it, whose script may be that of another version. The
     // request is not answered before the last of its commands, so this one still goes out.
-    pipeline_.add_note(in_full({.wire = hashed}), now);
+    std::string wire = rendered(*later);
+    pipeline_.add_note(std::move(*later), std::move(wire), now);
   }
 }
 
@@ -312,6 +317,14 @@ Pipeline::Refusal Link::refusal_in(const Value& reply, bool hashed, lock::Instan
   if (!pipeline_.has_refused()) redirection_.clear();  // of a request that was given up
   repeat_at_ = pipeline_.has_refused() ? std::max(repeat_at_, again) : again;
   return Pipeline::Refusal::for_the_moment;
+}
+
+/// Whoever gets the refused requests may not know their scripts.
+void Link::send_refused_in_full() {
+  for (Pipeline::Pending& pending : pipeline_.refused()) {
+    if (!std::exchange(pending.flight.by_hash, false)) continue;
+    pending.wire = rendered(pending.flight);
+  }
 }
 
 void Link::hang_up() {

@@ -89,10 +89,15 @@ class Link {
  private:
   enum class State { idle, locating, dialing, securing, authenticating, ready };
 
+  /// The bytes of the flight, as they go to this server.
+  [[nodiscard]] std::string rendered(const Flight& flight) const {
+    return render(flight, endpoint_.kind == Endpoint::Kind::cluster || flight.asking);
+  }
   void move_on(lock::Instant now);
   void approach(lock::Instant now);
   void follow(lock::Instant now);
   Pipeline::Refusal refusal_in(const Value& reply, bool hashed, lock::Instant now);
+  void send_refused_in_full();
   void move(lock::Instant now);
   void run_errand(lock::Instant now);
   std::vector<Arrival> turn_errand(lock::Instant now);
@@ -125,8 +130,8 @@ class Link {
   /// confirm them before the first request is sent: after a refused AUTH, a server whose default
   /// user may write would run it as the wrong user.
   Flight handshake_;
-  const std::string question_;  ///< the locator's
-  unsigned handshake_replies_ = 0;  ///< replies to it
+  const std::optional<Command> question_;  ///< the locator's
+  std::size_t handshake_replies_ = 0;  ///< replies to it
   Dialer dialer_;
   State state_ = State::idle;
   std::optional<Stream> stream_;

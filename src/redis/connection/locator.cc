@@ -93,7 +93,7 @@ class Sentinels {
       sentinel.address = node;
       sentinel.credentials = endpoint.sentinel_credentials;
       links.emplace_back(sentinel, tls, timeouts, "")
-          .ask({.attempt = lock::kNoAttempt}, {encode_command({"SENTINEL", "MASTER", service_}), 1},
+          .ask({.attempt = lock::kNoAttempt}, {{{.words = {"SENTINEL", "MASTER", service_}}}},
                now);
     }
   }
@@ -242,14 +242,17 @@ void Locator::go_to(const Address& address, lock::Instant now) {
   place_deadline_ = left_.empty() ? deadline_ : now + (deadline_ - now) / 2;
 }
 
-std::string Locator::question(std::string_view key) const {
+std::optional<Command> Locator::question(std::string_view key) const {
   // A node runs a script only if it has the key. One without a key shows whether the node is there
   // and has loaded its data.
   if (endpoint_.kind == Endpoint::Kind::cluster) {
-    return key.empty() ? encode_command({"EVAL", "return 1", "0"})
-                       : encode_command({"EVAL", "return 1", "1", key});
+    static constexpr Script kNothing{"return 1"};
+    Command nothing{&kNothing};
+    if (!key.empty()) nothing.keys.emplace_back(key);
+    return nothing;
   }
-  return endpoint_.kind == Endpoint::Kind::sentinel ? encode_command({"ROLE"}) : std::string();
+  if (endpoint_.kind == Endpoint::Kind::sentinel) return Command{.words = {"ROLE"}};
+  return std::nullopt;
 }
 
 bool Locator::is_confirmed_by(const Value& reply, lock::Instant now) {

@@ -6,6 +6,7 @@
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
+#include "redis/requests/command.h"
 #include "redis/wire/resp.h"
 #include "redis/wire/uri.h"
 
@@ -65,7 +66,7 @@ class Locator {
 
   /// The command whose reply shows whether the place is the right one, for after AUTH and SELECT,
   /// or empty. `key`: of the lock; if empty, any node of a Cluster is right.
-  [[nodiscard]] std::string question(std::string_view key) const;
+  [[nodiscard]] std::optional<Command> question(std::string_view key) const;
 
   /// By the reply to question(). If the place is not the right one, place() is another one now, or
   /// failure() says why, and leave() may know another place.

@@ -47,22 +47,25 @@ bool is_note(const Pipeline::Pending& pending) {
 /// A request that timed out unsent is reported as never sent, and must not be sent any more. But
 /// the server may yet carry out the request that a release undoes, and a late release does no harm.
 bool still_counts(const Pipeline::Pending& pending) {
-  return pending.written > 0 || takes_away(pending.ask.op);
+  return pending.written > 0 || takes_away(pending.ask.op());
 }
 
 }  // namespace
 
-Pipeline::Pending& Pipeline::add(const lock::Ask& ask, Flight flight, lock::Instant now) {
+Pipeline::Pending& Pipeline::add(const lock::Ask& ask, Flight flight, std::string wire,
+                                 lock::Instant now) {
   // An acquire with a ticket that must wait puts us into the queue: we leave it after that.
-  const bool waits = ask.op == lock::Op::leave_queue &&
-                     std::any_of(first_waiting(), requests_.end(),
-                                 [](const Pending& other) { return other.ask.ticket != 0; });
-  const auto end = is_last(ask.op) && !waits ? first_waiting() : requests_.end();
-  return *requests_.insert(end, {ask, std::move(flight), now});
+  const bool waits = ask.op() == lock::Op::leave_queue &&
+                     std::any_of(first_waiting(), requests_.end(), [](const Pending& other) {
+                       const auto* acquire = other.ask.as<lock::op::Acquire>();
+                       return acquire != nullptr && acquire->ticket != 0;
+                     });
+  const auto end = is_last(ask.op()) && !waits ? first_waiting() : requests_.end();
+  return *requests_.insert(end, {ask, std::move(flight), std::move(wire), now});
 }
 
-void Pipeline::add_note(Flight flight, lock::Instant now) {
-  Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
+void Pipeline::add_note(Flight flight, std::string wire, lock::Instant now) {
+  Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), std::move(wire), now};
   note.reported = Reported::answered;
   // We may have ended before a waiting acquire can be sent.
   requests_.insert(first_waiting(), std::move(note));
@@ -89,17 +92,17 @@ void Pipeline::cancel_unsent(lock::AttemptId attempt) {
 /// While many bytes are unanswered, all but the last requests wait. (A look never does.)
 bool Pipeline::must_wait(const Pending& pending) const {
   const bool look = has_no_attempt(pending) && !is_note(pending);
-  if (pending.written > 0 || is_last(pending.ask.op) || look) return false;
+  if (pending.written > 0 || is_last(pending.ask.op()) || look) return false;
   std::size_t unread = 0;
   bool other_attempt = false;
   for (const Pending& other : requests_) {
     if (other.written == 0) continue;
-    unread += other.flight.wire.size();
+    unread += other.wire.size();
     other_attempt =
         other_attempt || (!has_no_attempt(other) && other.ask.attempt != pending.ask.attempt);
   }
-  if (unread > 0 && unread + pending.flight.wire.size() > kMaxUnread) return true;
-  return pending.ask.op == lock::Op::acquire && !has_no_attempt(pending) && other_attempt;
+  if (unread > 0 && unread + pending.wire.size() > kMaxUnread) return true;
+  return pending.ask.op() == lock::Op::acquire && !has_no_attempt(pending) && other_attempt;
 }
 
 std::deque<Pipeline::Pending>::iterator Pipeline::first_waiting() {
@@ -135,14 +138,14 @@ bool Pipeline::may_repeat(lock::Instant when) const {
   if (requests_.empty()) return false;
   const Pending& pending = requests_.front();
   const bool taken_back =
-      !takes_away(pending.ask.op) &&
+      !takes_away(pending.ask.op()) &&
       std::any_of(std::next(requests_.begin()), requests_.end(), [](const Pending& other) {
-        return takes_away(other.ask.op) || other.ask.op == lock::Op::unmark;
+        return takes_away(other.ask.op()) || other.ask.op() == lock::Op::unmark;
       });
   // Other commands of a subscription may have been carried out, and their replies are on the way.
-  const bool endless = pending.flight.replies == Flight::kEndless;
-  return pending.answered == pending.flight.answer_at && pending.attempts < kMostAttempts &&
-         when < pending.deadline && !taken_back && !is_note(pending) && !endless;
+  return pending.answered == pending.flight.answer() && pending.attempts < kMostAttempts &&
+         when < pending.deadline && !taken_back && !is_note(pending) &&
+         !pending.flight.endless;
 }
 
 /// Whether the server can have read enough of the first request to send the next reply: it answers
@@ -151,33 +154,34 @@ bool Pipeline::expects_reply() const {
   if (requests_.empty()) return false;
   const Pending& pending = requests_.front();
   if (pending.rest().empty()) return true;
-  return pending.written > 0 && pending.flight.replies != Flight::kEndless &&
-         pending.answered + 1 < pending.flight.replies;
+  return pending.written > 0 && !pending.flight.endless &&
+         pending.answered + 1 < pending.flight.replies();
 }
 
 bool Pipeline::take_reply(Value& reply, Refusal refusal) {
   if (!expects_reply()) return false;
   Pending& pending = requests_.front();
-  const bool endless = pending.flight.replies == Flight::kEndless;
+  const bool endless = pending.flight.endless;
   if (refusal == Refusal::for_the_moment) ++pending.attempts;
   if (refusal != Refusal::none) {
     pending.refused = true;
     pending.keeps_deadline = refusal == Refusal::for_the_moment;
   }
   if (pending.refused) {
-    if (++pending.answered == pending.flight.replies || endless) put_aside();
+    if (++pending.answered == pending.flight.replies() || endless) put_aside();
     return true;
   }
   if (endless && arrivals_.size() >= kMostAtOnce) return false;
-  const bool first = pending.answered++ == pending.flight.answer_at;
-  const bool last = pending.answered == pending.flight.replies;
-  if (first && pending.flight.waits) {
+  const bool first = pending.answered++ == pending.flight.answer();
+  const bool last = !endless && pending.answered == pending.flight.replies();
+  const bool waits = pending.flight.awaits_last();
+  if (first && waits) {
     pending.first = std::move(reply);
   } else if (endless ||
-             ((pending.flight.waits ? last : first) && pending.reported != Reported::answered)) {
-    Value& content = pending.flight.waits ? pending.first : reply;
+             ((waits ? last : first) && pending.reported != Reported::answered)) {
+    Value& content = waits ? pending.first : reply;
     arrivals_.push_back({pending.ask, pending.sent, std::move(content)});
-    if (pending.flight.waits) arrivals_.back().waited = std::move(reply);
+    if (waits) arrivals_.back().waited = std::move(reply);
     pending.reported = Reported::answered;
   }
   if (last) requests_.pop_front();
@@ -191,7 +195,7 @@ void Pipeline::put_aside() {
   Pending& pending = requests_.front();
   if (is_released_later(pending)) report(pending, slot_is_moving());
   const bool awaited = pending.reported != Reported::timed_out;
-  if (awaited || takes_away(pending.ask.op)) {
+  if (awaited || takes_away(pending.ask.op())) {
     pending.refused = false;
     pending.written = 0;
     pending.answered = 0;
@@ -209,9 +213,9 @@ bool Pipeline::drained() const {
 
 void Pipeline::note_late_attempts() noexcept {
   for (const Pending& pending : requests_) {
-    const bool unanswered = pending.written > 0 && pending.answered <= pending.flight.answer_at;
+    const bool unanswered = pending.written > 0 && !pending.answered_request();
     const auto known = sent_attempts_.find(pending.ask.attempt);
-    if (takes(pending.ask.op) && unanswered && known != sent_attempts_.end()) known->second = true;
+    if (takes(pending.ask.op()) && unanswered && known != sent_attempts_.end()) known->second = true;
   }
 }
 
@@ -229,7 +233,7 @@ void Pipeline::restore_refused() {
 
 void Pipeline::restore_sent() {
   std::erase_if(requests_, [](const Pending& pending) {
-    return pending.answered > pending.flight.answer_at;
+    return pending.answered_request();
   });
   for (Pending& pending : requests_) pending.written = pending.answered = 0;
 }
@@ -290,8 +294,8 @@ bool Pipeline::all_reported() const {
 }
 
 bool Pipeline::is_released_later(const Pending& request) const {
-  return takes(request.ask.op) && std::ranges::any_of(requests_, [&request](const Pending& other) {
-           return lock::is_release(other.ask.op) && other.ask.attempt == request.ask.attempt;
+  return takes(request.ask.op()) && std::ranges::any_of(requests_, [&request](const Pending& other) {
+           return lock::is_release(other.ask.op()) && other.ask.attempt == request.ask.attempt;
          });
 }
 

@@ -10,7 +10,7 @@
 
 #include "lock/time.h"
 #include "lock/vote.h"
-#include "redis/requests/request.h"
+#include "redis/requests/command.h"
 #include "redis/wire/resp.h"
 
 namespace redlock::redis {
@@ -37,10 +37,11 @@ class Pipeline {
   struct Pending {
     lock::Ask ask;
     Flight flight;
+    std::string wire;    ///< the flight as it goes to the server
     lock::Instant sent;  ///< when it was asked, until written > 0
     lock::Instant deadline = lock::kNever;
     std::size_t written = 0;
-    unsigned answered = 0;  ///< replies of the flight that have come
+    std::size_t answered = 0;  ///< replies of the flight that have come
     Reported reported = Reported::nothing;
     Value first{};                ///< the reply to the request, until that to its WAIT has come
     bool refused = false;         ///< see Refusal
@@ -48,16 +49,18 @@ class Pipeline {
     unsigned attempts = 0;        ///< how often it was refused for the moment
     bool begins_attempt = false;  ///< nothing else of its attempt was ever sent
 
+    /// The reply to the request itself has come.
+    [[nodiscard]] bool answered_request() const { return answered > flight.answer(); }
     [[nodiscard]] std::string_view rest() const {
-      return std::string_view(flight.wire).substr(written);
+      return std::string_view(wire).substr(written);
     }
   };
 
-  /// Adds a request. Valid until the next change.
-  Pending& add(const lock::Ask& ask, Flight flight, lock::Instant now);
+  /// Adds a request; `wire`: its bytes for this server. Valid until the next change.
+  Pending& add(const lock::Ask& ask, Flight flight, std::string wire, lock::Instant now);
 
   /// Adds a flight whose replies nobody waits for, ahead of the requests that must wait.
-  void add_note(Flight flight, lock::Instant now);
+  void add_note(Flight flight, std::string wire, lock::Instant now);
 
   void cancel_notes();
 
@@ -109,10 +112,8 @@ class Pipeline {
   /// answered: the requests are sent again.
   void restore_sent();
 
-  /// The refused requests bring their scripts: whoever gets them may not know these.
-  void put_refused_in_full() {
-    for (Pending& pending : refused_) pending.flight = in_full(std::move(pending.flight));
-  }
+  /// The requests that were refused; their bytes may change.
+  std::deque<Pending>& refused() { return refused_; }
 
   /// The requests that were refused, for the caller to send elsewhere.
   std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }
@@ -121,10 +122,10 @@ class Pipeline {
     return !requests_.empty() && requests_.front().answered == 0;
   }
 
-  /// The command that the next reply answers, if it names its script by its hash; or empty.
-  [[nodiscard]] std::string hashed() const {
-    if (requests_.empty()) return {};
-    return hashed_command(requests_.front().flight, requests_.front().answered);
+  /// The command that the next reply answers, if it names its script by its hash; or null. Valid
+  /// until the next change.
+  [[nodiscard]] const Command* hashed() const {
+    return requests_.empty() ? nullptr : requests_.front().flight.hashed(requests_.front().answered);
   }
 
   /// The next reply belongs to a flight that was refused.

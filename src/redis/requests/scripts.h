@@ -4,25 +4,27 @@
 // their comments and indentation. Each file begins with its keys, arguments and replies.
 #pragma once
 
-#include <span>
+#include <array>
 #include <string_view>
 
-namespace redlock::redis::scripts {
+namespace redlock::redis {
 
-extern const std::string_view
-    acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit, commit_shared, cut, done,
-    hand_on, history, hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions,
-    publish, redisson, redisson_sharded, refusals, refuse, release, release_shared, remove, renew,
-    renew_shared, repair, repair_shared, revoke, sharded, unmark, waiting, won;
-
-/// The names by which a server that has executed a script knows it (EVALSHA). After an error, the
-/// script goes out as a whole. redlock may end before it could do that, so no script that releases
-/// something is among them; hand_on is: a release is not answered before it.
-struct Hashed {
-  std::string_view before;  ///< `sharded`, `redisson`, both or nothing: see for_server()
+struct Script {
   std::string_view text;
-  std::string_view sha1;  ///< of both, with a newline between them
+  bool sends = false;  ///< calls PUBLISH
+  /// The hashes by which a server that has executed the script knows it (EVALSHA): alone, after
+  /// `sharded`, after `redisson`, and after both. Empty: it never goes by its hash. redlock may end
+  /// before it could send a script in full, so no script that releases something has one; hand_on
+  /// has: a release is not answered before it.
+  std::array<std::string_view, 4> sha1{};
 };
-extern const std::span<const Hashed> hashed;
 
-}  // namespace redlock::redis::scripts
+namespace scripts {
+
+extern const Script acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit,
+    commit_shared, cut, done, hand_on, history, hold, inquire, join_queue, leave, leave_shared, log,
+    look, mark, permissions, publish, redisson, refusals, refuse, release, release_shared, remove,
+    renew, renew_shared, repair, repair_shared, revoke, sharded, unmark, waiting, won;
+
+}  // namespace scripts
+}  // namespace redlock::redis

@@ -81,15 +81,15 @@ const Secrets& ServerSet::secrets_of(lock::AttemptId attempt, std::size_t slot) 
 }
 
 void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
-  if (ask.op == lock::Op::leave_queue) return leave_queue(ask, now);
+  if (ask.op() == lock::Op::leave_queue) return leave_queue(ask, now);
   Link& link = links_.at(ask.server);
   // The description says since when we hold the lock: every round of requests may win it.
   const auto round = std::pair(ask.attempt, ask.round);
-  if (ask.op == lock::Op::acquire && described_ != round) {
+  if (ask.op() == lock::Op::acquire && described_ != round) {
     described_ = round;
     context_.holder_json = holder_();
   }
-  if (lock::is_release(ask.op)) {
+  if (lock::is_release(ask.op())) {
     // An unsent request must not reach the server after the release. If the token was never sent,
     // there is nothing to delete, and no need to wait for the server.
     link.cancel_unsent(ask.attempt);
@@ -98,29 +98,29 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
       return;
     }
   }
-  Flight flight = for_server(encode(ask), endpoints_[ask.server], redisson_key());
-  const bool hashes =
-      ask.op == lock::Op::acquire || (ask.op == lock::Op::leave && link.takes_hashes());
-  link.ask(ask, hashes ? by_hash(std::move(flight)) : std::move(flight), now);
+  Flight flight = encode(ask);
+  flight.by_hash =
+      ask.op() == lock::Op::acquire || (ask.op() == lock::Op::leave && link.takes_hashes());
+  link.ask(ask, std::move(flight), now);
 }
 
 Flight ServerSet::encode(const lock::Ask& ask) {
-  const Secrets& secrets = secrets_of(ask.attempt, ask.slot);
-  Flight flight = encode_request(ask, context_, secrets);
-  if (keys_.replicas > 0 && is_replicated(ask.op)) {
+  const auto* acquire = ask.as<lock::op::Acquire>();
+  const Secrets& secrets = secrets_of(ask.attempt, acquire != nullptr ? acquire->slot : 0);
+  Flight flight = for_key(encode_request(ask.operation, context_, secrets));
+  if (keys_.replicas > 0 && is_replicated(ask.op())) {
     // The server's answer must come before we give up waiting for it.
     flight = with_wait(std::move(flight), keys_.replicas,
                        std::max(timeouts_.request / 2, std::chrono::milliseconds(1)));
   }
-  if (lock::is_release(ask.op) && !lock::is_join(ask.attempt) &&
+  if (lock::is_release(ask.op()) && !lock::is_join(ask.attempt) &&
       links_[ask.server].requests().may_come_late(ask.attempt)) {
     flight = with_tombstone(std::move(flight), context_, secrets);
   }
-  if (ask.op != lock::Op::leave) return flight;
   const auto extra = with_leaves_.find(ask.attempt);
-  if (extra == with_leaves_.end()) return flight;
-  flight.wire += extra->second;
-  ++flight.replies;
+  if (ask.op() == lock::Op::leave && extra != with_leaves_.end()) {
+    flight.commands.push_back(extra->second);
+  }
   return flight;
 }
 
@@ -156,10 +156,10 @@ void ServerSet::join_queue(lock::Ticket ticket, bool early, lock::Instant now) {
   redisson_.subscribe(now);
   joined_ = true;
   if (ticket == 0) return;
-  const std::string command =
+  const Command command =
       encode_join_queue(keys_.key, context_.waiter, context_.holder_json, ticket);
   for (Link& link : links_) {
-    if (link.requests().overdue() == 0) link.note({command, 1}, now);
+    if (link.requests().overdue() == 0) link.note({{command}}, now);
   }
 }
 
@@ -175,10 +175,7 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
     return;
   }
   link.requests().cancel_notes();  // a note that undoes this request must not come after it
-  link.ask(ask,
-           for_server(encode_leave_queue(context_, ask.has_lock), endpoints_[ask.server],
-                      redisson_key()),
-           now);
+  link.ask(ask, for_key(encode_request(ask.operation, context_, {})), now);
 }
 
 std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
@@ -186,8 +183,7 @@ std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
   for (const auto& [server, text] : notices) {
     if (!text.empty()) continue;
     // Whoever frees the lock sends the hash of this script, which the server may not know.
-    links_[server].note(
-        for_server({encode_hand_on(keys_.key), 1}, endpoints_[server], redisson_key()), now);
+    links_[server].note(for_key({{encode_hand_on(keys_.key)}}), now);
   }
   // A new subscription after its connection broke is no news: where connections break all the time,
   // we would ask, subscribe and ask again without end. A wake-up that was missed costs little time.
@@ -205,19 +201,19 @@ void ServerSet::log(const lock::Log& line, std::string_view event, std::string_v
                     lock::Instant now) {
   if (keys_.log_entries == 0) return;
   const std::string& token = line.other.empty() ? secrets_of(line.attempt).token : line.other;
-  std::string command = encode_log(keys_.key, event, token, data, keys_.log_entries);
+  Command command = encode_log(keys_.key, event, token, data, keys_.log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
     with_leaves_[line.attempt] = std::move(command);
   } else {
-    for (Link& link : links_) link.note({command, 1}, now);
+    for (Link& link : links_) link.note({{command}}, now);
   }
 }
 
 void ServerSet::note_refusal(std::string_view host, std::string_view data, lock::Instant now) {
   if (keys_.log_entries == 0) return;
-  const std::string command = encode_refuse(keys_.key, host, data);
+  const Command command = encode_refuse(keys_.key, host, data);
   for (Link& link : links_) {
-    if (link.requests().empty()) link.note({command, 1}, now);
+    if (link.requests().empty()) link.note({{command}}, now);
   }
 }
 
@@ -238,11 +234,11 @@ lock::Reply ServerSet::read(Link& link, Link::Arrival arrival) {
   if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
     return {arrival.ask, arrival.sent, std::move(*trouble)};
   }
-  lock::Answer answer = read_answer(arrival.ask.op, context_, std::get<Value>(arrival.content));
-  if (keys_.replicas > 0 && is_replicated(arrival.ask.op)) {
+  lock::Answer answer = read_answer(arrival.ask.op(), context_, std::get<Value>(arrival.content));
+  if (keys_.replicas > 0 && is_replicated(arrival.ask.op())) {
     answer = read_waited(std::move(answer), arrival.waited, keys_.replicas);
   }
-  if (lock::is_release(arrival.ask.op) && is_gone(answer)) {
+  if (lock::is_release(arrival.ask.op()) && is_gone(answer)) {
     link.requests().forget_attempt(arrival.ask.attempt);
   }
   if (auto* refusal = std::get_if<lock::NotMine>(&answer)) {
@@ -273,15 +269,16 @@ void ServerSet::give_back_all(lock::Instant now) {
   const bool joined = joined_;
   for (lock::ServerIndex server = 0; server < size(); ++server) {
     if (joined) {
-      leave_queue({.server = server, .op = lock::Op::leave_queue, .attempt = lock::kNoAttempt},
-                  now);
+      leave_queue(
+          {.server = server, .attempt = lock::kNoAttempt, .operation = lock::op::LeaveQueue{}},
+          now);
     }
     // Earlier attempts were released long ago: what they left has expired.
     const std::map<lock::AttemptId, bool> sent = links_.at(server).requests().sent_attempts();
     std::size_t asked = 0;
     for (auto each = sent.rbegin(); each != sent.rend() && asked < kMostGivenBack;
          ++each, ++asked) {
-      ask({.server = server, .op = lock::Op::leave, .attempt = each->first}, now);
+      ask({.server = server, .attempt = each->first, .operation = lock::op::Leave{}}, now);
     }
   }
 }
@@ -315,9 +312,11 @@ void Subscriber::subscribe(lock::Instant now) {
   if (!link_ || link_->busy()) return;
   unanswered_ = commands_;
   confirmed_ = false;
-  std::string wire;
-  for (const std::string_view command : commands_) wire += encode_command({command, channel_});
-  link_->ask({}, {std::move(wire), Flight::kEndless}, now);
+  Flight flight{.endless = true};
+  for (const std::string_view command : commands_) {
+    flight.commands.push_back({.words = {std::string(command), channel_}});
+  }
+  link_->ask({}, std::move(flight), now);
 }
 
 void Subscriber::follow(const Endpoint& place) {

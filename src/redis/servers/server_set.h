@@ -229,8 +229,9 @@ class ServerSet {
  private:
   const Secrets& secrets_of(lock::AttemptId attempt, std::size_t slot = 0);
   Flight encode(const lock::Ask& ask);
-  [[nodiscard]] std::string_view redisson_key() const {
-    return keys_.redisson ? std::string_view(keys_.key) : std::string_view();
+  [[nodiscard]] Flight for_key(Flight flight) const {
+    if (keys_.redisson) flight.redisson_key = keys_.key;
+    return flight;
   }
   void leave_queue(const lock::Ask& ask, lock::Instant now);
   void open(Subscribers& subscribers, const std::string& channel);
@@ -244,7 +245,7 @@ class ServerSet {
   std::function<std::string()> holder_;
   std::pair<lock::AttemptId, std::uint32_t> described_{};  ///< the round for which context_ is
   std::map<lock::AttemptId, Secrets> secrets_;
-  std::map<lock::AttemptId, std::string> with_leaves_;  ///< each leave has this command, too
+  std::map<lock::AttemptId, Command> with_leaves_;  ///< each leave has this command, too
   std::deque<Link> links_;                ///< a deque, since a Link cannot move
   std::vector<lock::Reply> ready_;        ///< answers that needed no server
   Subscribers holder_notices_;            ///< empty until the first subscribe()

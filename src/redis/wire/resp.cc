@@ -3,7 +3,6 @@
 
 #include <hiredis.h>
 
-#include <charconv>
 #include <new>
 #include <utility>
 
@@ -44,33 +43,11 @@ Value convert(const redisReply& reply) {
 
 }  // namespace
 
-std::string encode_command(std::initializer_list<std::string_view> arguments) {
-  return encode_words({arguments.begin(), arguments.size()});
-}
-
-std::string encode_words(std::span<const std::string_view> arguments) {
-  std::string wire = "*" + std::to_string(arguments.size()) + "\r\n";
-  for (const std::string_view word : arguments) {
+void append_command(std::string& wire, std::span<const std::string_view> words) {
+  wire += "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string_view word : words) {
     wire.append("$").append(std::to_string(word.size())).append("\r\n").append(word).append("\r\n");
   }
-  return wire;
-}
-
-std::vector<std::string_view> take_command(std::string_view& wire) {
-  const auto take_number = [&wire] {  // after "*" or "$"
-    std::size_t value = 0;
-    const char* const end = wire.data() + wire.size();
-    const char* const stop = std::from_chars(wire.data() + 1, end, value).ptr;
-    wire.remove_prefix(static_cast<std::size_t>(stop - wire.data()) + 2);
-    return value;
-  };
-  std::vector<std::string_view> words(take_number());
-  for (std::string_view& word : words) {
-    const std::size_t length = take_number();
-    word = wire.substr(0, length);
-    wire.remove_prefix(word.size() + 2);
-  }
-  return words;
 }
 
 struct ReplyParser::Impl {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,12 +15,8 @@
 
 namespace redlock::redis {
 
-/// A command in the form for the wire.
-std::string encode_command(std::initializer_list<std::string_view> arguments);
-std::string encode_words(std::span<const std::string_view> arguments);
-
-/// Takes the first command, which encode_words() has written, off `wire`: its words.
-std::vector<std::string_view> take_command(std::string_view& wire);
+/// Adds a command in the form for the wire.
+void append_command(std::string& wire, std::span<const std::string_view> words);
 
 /// A reply of a server. Untrusted: any type may come in place of the expected one.
 struct Value {

@@ -129,7 +129,7 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     tokens_.asks(*ask);
     if (ask->server == 0) count_request();
-    if (ask->op == lock::Op::leave_queue) wires_[ask->server]->unsubscribe();
+    if (ask->op() == lock::Op::leave_queue) wires_[ask->server]->unsubscribe();
     links_[ask->server].ask(*ask, now());
   } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -138,9 +138,10 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
     }
   } else if (const auto* replace = std::get_if<lock::Replace>(&effect)) {
     for (const auto& [server, refusal] : replace->refusals) {
-      lock::Ask revoke{.server = server, .op = lock::Op::revoke, .attempt = lock::kNoAttempt};
-      revoke.who = "revoked:" + refusal.blocker + " {}";
-      links_[server].ask(revoke, now());
+      links_[server].ask({.server = server,
+                          .attempt = lock::kNoAttempt,
+                          .operation = lock::op::Revoke{"revoked:" + refusal.blocker + " {}"}},
+                         now());
     }
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order);

@@ -170,9 +170,7 @@ Invocation hold(Line line, Draft draft, const Environment& environment) {
   allow_one_name(line, "hold");
   const auto length = hold_length(draft);
   if (!length) misused("how long is the hold? give --for TIME or --until WHEN");
-  Hold request{{settle(draft, environment, line.words), name}};
-  request.settings.ttl = *length;
-  return request;
+  return Hold{{settle(draft, environment, line.words), name}, *length};
 }
 
 /// Takes the second word. It may be a token, so no message repeats it.
@@ -203,12 +201,8 @@ Invocation renew(Line line, Draft draft, const Environment& environment) {
   if (length && has_ttl) misused("--ttl excludes --for and --until");
   complete(draft, environment);
   if (has_ttl) check_restart_grace(draft);
-  Renew request{{request_of(draft, line.words), line.words.front()},
-                std::move(token),
-                has_ttl || length,
-                length.has_value()};
-  if (length) request.settings.ttl = *length;
-  return request;
+  return Renew{
+      {request_of(draft, line.words), line.words.front()}, std::move(token), has_ttl, length};
 }
 
 /// Of `option`, which needs no token. The second word may be one, so no message repeats it.

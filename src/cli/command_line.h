@@ -30,15 +30,16 @@ struct ForLock : Request {
 struct Acquire : ForLock {};
 struct ForceRelease : ForLock {};
 
-/// `redlock hold`. The ttl is the length of the hold: 1 s to 30 days. Without `until`, the hold
-/// begins to count when redlock gets the lock.
-struct Hold : ForLock {};
+/// `redlock hold`. Without `until`, the hold begins to count when redlock gets the lock.
+struct Hold : ForLock {
+  std::chrono::milliseconds length;  ///< 1 s to 30 days
+};
 
 struct Renew : ForLock {
-  std::string token;  ///< as acquire prints it; empty: read it from standard input
-  /// --ttl, --for or --until was given; else the lock keeps the ttl of its acquire.
-  bool has_ttl = false;
-  bool only_hold = false;  ///< --for or --until was given, so the lock must be a maintenance hold
+  std::string token;     ///< as acquire prints it; empty: read it from standard input
+  bool has_ttl = false;  ///< --ttl was given; else the lock keeps the ttl of its acquire
+  /// --for or --until was given, so the lock must be a maintenance hold.
+  std::optional<std::chrono::milliseconds> length{};
 };
 
 struct Release : ForLock {

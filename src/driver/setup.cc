@@ -160,11 +160,12 @@ redis::Timeouts timeouts_of(const config::Settings& settings) {
 }
 
 redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
-                              std::function<std::string()> record, std::string held_token) {
+                              std::chrono::milliseconds ttl, std::function<std::string()> record,
+                              std::string held_token) {
   const bool redisson = held_token.empty() ? settings.as == config::As::redisson
                                            : lock::is_of_redisson(held_token);
   return {settings.servers,
-          {.key = lock.key,
+          {.lock_key = lock.key,
            .redisson = redisson,
            .shared = settings.shared,
            .slots = settings.slots,
@@ -172,11 +173,11 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
            .newest = settings.newest,
            .build = settings.build,
            .replicas = settings.replicas,
-           .log_entries = settings.log_entries},
-          settings.ttl,
+           .log_entries = settings.log_entries,
+           .ttl = ttl,
+           .restart_grace = settings.restart_grace},
           std::move(record),
           timeouts_of(settings),
-          settings.restart_grace,
           settings.tls};
 }
 

@@ -36,11 +36,13 @@ lock::Plan plan_for(const config::Settings& settings);
 
 redis::Timeouts timeouts_of(const config::Settings& settings);
 
-/// The configured servers as voters on that lock. `record`: gives the holder record, as JSON.
+/// The configured servers as voters on that lock. `ttl`: how long a hold counts without a renewal,
+/// which for a maintenance hold is all of it. `record`: gives the holder record, as JSON.
 /// `held_token`: of the lock, if another process holds it for us; it also tells the kind of the
 /// key. Throws Error (78) if the settings of TLS are not usable.
 redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
-                              std::function<std::string()> record, std::string held_token = {});
+                              std::chrono::milliseconds ttl, std::function<std::string()> record,
+                              std::string held_token = {});
 
 /// Throws Error (71) if the system does not permit connections to this many servers at the same
 /// time: later the refusal would look like an unreachable server.

@@ -87,8 +87,8 @@ class Acquirer : private driver::Host {
         plan_(plan),
         who_(who),
         ward_(ward),
-        servers_(
-            driver::open_servers(settings_, lock, [this] { return records::to_json(who_now()); })),
+        servers_(driver::open_servers(settings_, lock, who.ttl,
+                                      [this] { return records::to_json(who_now()); })),
         reporter_(driver::reporter_for(settings_, lock.name, out_)),
         began_(os::boot_now()),
         session_(plan, began_),
@@ -396,6 +396,7 @@ records::Holder describe_holder(const cli::Acquire& request, const driver::LockI
 /// moment gets shorter while redlock waits for it, and then redlock waits no longer than that.
 lock::Plan plan_for_hold(const cli::Hold& request) {
   lock::Plan plan = driver::plan_for(request.settings);
+  plan.timing.ttl = request.length;
   plan.timing.grace = {};
   if (request.until) {
     constexpr std::chrono::seconds kShortest{1};  // a shorter hold is of no use
@@ -426,6 +427,7 @@ Exit carry_out(const cli::Hold& request) {
       driver::describe_ourselves(request.settings, lock, {"redlock", "hold", request.name});
   who.pid = ::getppid();  // redlock itself does not run while the lock is held
   who.maintenance = true;
+  who.ttl = request.length;
   return take(request, lock, plan_for_hold(request), who, std::nullopt);
 }
 

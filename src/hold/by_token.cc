@@ -105,12 +105,12 @@ std::optional<milliseconds> recorded_ttl(const std::optional<records::Holder>& h
   return holder->ttl;
 }
 
-lock::ByToken::Terms terms_for(const config::Settings& settings, lock::Op op) {
+lock::ByToken::Terms terms_for(const config::Settings& settings, lock::Op op, milliseconds ttl) {
   lock::Duration patience = settings.server_wait;
   // The first vote renewed must still be of use when the last one is renewed.
-  if (op == lock::Op::renew) patience = std::min<lock::Duration>(patience, settings.ttl / 2);
+  if (op == lock::Op::renew) patience = std::min<lock::Duration>(patience, ttl / 2);
   return {.op = op,
-          .timing = {.ttl = settings.ttl, .grace = {}},
+          .timing = {.ttl = ttl, .grace = {}},
           .patience = patience,
           .linger = settings.request_timeout()};
 }
@@ -118,16 +118,19 @@ lock::ByToken::Terms terms_for(const config::Settings& settings, lock::Op op) {
 /// The loop of `redlock renew` and `redlock release`.
 class TokenCommand : private driver::Host {
  public:
-  /// `op`: renew or leave. `settings` must outlive this.
-  TokenCommand(const config::Settings& settings, const Possession& possession, lock::Op op)
+  /// `op`: renew or leave. `ttl`: for which to renew; for a release, that of the lock. `settings`
+  /// must outlive this.
+  TokenCommand(const config::Settings& settings, const Possession& possession, lock::Op op,
+               milliseconds ttl)
       : settings_(settings),
         possession_(possession),
         op_(op),
+        ttl_(ttl),
         reporter_(driver::reporter_for(settings, possession.lock.name, out_)),
-        servers_(driver::open_servers(settings, possession.lock,
+        servers_(driver::open_servers(settings, possession.lock, ttl,
                                       [record = possession.record] { return record; },
                                       possession.token)),
-        by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
+        by_token_(settings.servers.size(), kTheirs, terms_for(settings, op, ttl), os::boot_now()),
         driver_(by_token_, *this, servers_, signals_, {.reporter = &reporter_}) {
     servers_.adopt(kTheirs, possession.token);
   }
@@ -169,7 +172,7 @@ class TokenCommand : private driver::Host {
   void note_renewal() {
     auto holder = possession_.holder;
     if (!holder || !holder->maintenance) return;
-    holder->ttl = settings_.ttl;
+    holder->ttl = ttl_;
     const lock::Log line{
         .event = lock::Log::Event::acquired, .attempt = kTheirs, .fence = possession_.fence};
     servers_.log(line, "renewed", to_json(records::log_entry(line, *holder)), os::boot_now());
@@ -237,6 +240,7 @@ class TokenCommand : private driver::Host {
   const config::Settings& settings_;
   Possession possession_;
   lock::Op op_;
+  const milliseconds ttl_;
   os::SignalSource signals_;
   os::Stderr out_;
   diag::Reporter reporter_;
@@ -253,24 +257,23 @@ Exit carry_out(const cli::Release& request) {
   const std::string token = read_token(request.token);
   // For the lock's log, and to report a revocation, although the release itself would work.
   const Possession possession = look_up(request.settings, request.name, token);
-  config::Settings settings = request.settings;
   // The servers remember the release for this time, so that no keeper renews the lock.
-  settings.ttl = recorded_ttl(possession.holder).value_or(settings.ttl);
-  return TokenCommand(settings, possession, lock::Op::leave).run();
+  const milliseconds ttl = recorded_ttl(possession.holder).value_or(request.settings.ttl);
+  return TokenCommand(request.settings, possession, lock::Op::leave, ttl).run();
 }
 
 Exit carry_out(const cli::Renew& request) {
   const std::string token = read_token(request.token);
   const Possession possession = look_up(request.settings, request.name, token);
-  config::Settings settings = request.settings;
   const auto& holder = possession.holder;
-  if (request.only_hold && possession.held && (!holder || !holder->maintenance)) {
+  if (request.length && possession.held && (!holder || !holder->maintenance)) {
     throw Error(ExitStatus::usage, diag::lock_name(request.name) +
                                        " is not a maintenance hold, and --for and --until are for "
                                        "those; give --ttl");
   }
-  if (!request.has_ttl) settings.ttl = recorded_ttl(holder).value_or(settings.ttl);
-  TokenCommand by_token(settings, possession, lock::Op::renew);
+  milliseconds ttl = request.settings.ttl;
+  if (!request.has_ttl) ttl = request.length ? *request.length : recorded_ttl(holder).value_or(ttl);
+  TokenCommand by_token(request.settings, possession, lock::Op::renew, ttl);
   const Exit result = by_token.run();
   if (result.signal != 0 || !request.json) return result;
   const bool renewed = result.status == 0;

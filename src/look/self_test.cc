@@ -36,7 +36,7 @@ class SelfTest : private driver::Host {
       : plan_(test_plan(settings)),
         patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
         servers_(driver::open_servers(
-            settings, lock,
+            settings, lock, settings.ttl,
             driver::record_of(driver::describe_ourselves(settings, lock, {"redlock", "check"})))),
         session_(plan_, os::boot_now()),
         driver_(session_, *this, servers_, signals_, {}) {

@@ -289,7 +289,7 @@ Exit carry_out(const cli::Run& request) {
   if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
   plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
   records::Holder who = driver::describe_ourselves(settings, lock, request.job);
-  redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(who),
+  redis::ServerSet servers = driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
                                                   plan.inherited ? plan.inherited->token : "");
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();

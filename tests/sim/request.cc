@@ -15,10 +15,10 @@ using std::chrono::seconds;
 redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
                                 const LockSettings& settings) {
   return {.lock_key = lock_key,
-          .waiter = waiter == kNoWaiter ? "" : waiter_text(waiter),
           .ttl = milliseconds(settings.ttl_ms),
-          .holder_json = "{" + (waiter == kNoWaiter ? "" : waiter_text(waiter)) + "}",
-          .restart_grace = seconds(settings.restart_grace_s)};
+          .restart_grace = seconds(settings.restart_grace_s),
+          .waiter = waiter == kNoWaiter ? "" : waiter_text(waiter),
+          .holder_json = "{" + (waiter == kNoWaiter ? "" : waiter_text(waiter)) + "}"};
 }
 
 redis::Flight encode(const lock::Ask& ask, const redis::LockContext& context,

@@ -118,21 +118,21 @@ TEST_CASE("renew, release: a wrong token is told, and not repeated") {
 TEST_CASE("hold: a name, how long, and run's options for waiting") {
   const auto plain = parse_as<cli::Hold>({"hold", "L", "--for", "2h"});
   CHECK(plain.name == "L");
-  CHECK(plain.settings.ttl == 2h);
+  CHECK(plain.length == 2h);
   CHECK_FALSE(plain.until);
   CHECK_FALSE(plain.json);
   CHECK(plain.settings.message.empty());
   const auto full = parse_as<cli::Hold>(
       {"hold", "-nE", "9", "--for=30d", "-m", "new disk", "--json", "L", "-w", "5"});
-  CHECK(full.settings.ttl == 720h);
+  CHECK(full.length == 720h);
   CHECK(full.settings.wait == 0s);
   CHECK(full.settings.conflict_exit_code == 9);
   CHECK(full.settings.message == "new disk");
   CHECK(full.json);
   const auto until = parse_as<cli::Hold>({"hold", "--until", "1h", "L"});
   REQUIRE(until.until);
-  CHECK(until.settings.ttl <= 1h);
-  CHECK(until.settings.ttl > 59min);
+  CHECK(until.length <= 1h);
+  CHECK(until.length > 59min);
 }
 
 TEST_CASE("the rules for a ttl and a grace are only for the commands that use them") {
@@ -170,7 +170,7 @@ TEST_CASE("the rules for a ttl and a grace are only for the commands that use th
 TEST_CASE("hold: the rules for a ttl are not for its length") {
   const Variables three = {{"REDLOCK_SERVERS", "redis://one redis://two redis://three"},
                            {"REDLOCK_KILL_AFTER", "30s"}};
-  CHECK(parse_as<cli::Hold>({"hold", "--for", "2h", "L"}, three).settings.ttl == 2h);
+  CHECK(parse_as<cli::Hold>({"hold", "--for", "2h", "L"}, three).length == 2h);
   check_failure(failure({"acquire", "--ttl", "2h", "L"}, three), ExitStatus::usage,
                 "--restart-grace");
   check_failure(failure({"acquire", "L"}, three), ExitStatus::config, "a third");
@@ -196,10 +196,9 @@ TEST_CASE("hold: what is wrong") {
 
 TEST_CASE("renew: a hold's new length") {
   const auto renew = parse_as<cli::Renew>({"renew", "--for", "3d", "L", kToken});
-  CHECK(renew.settings.ttl == 72h);
-  CHECK(renew.has_ttl);
-  CHECK(renew.only_hold);
-  CHECK_FALSE(parse_as<cli::Renew>({"renew", "--ttl", "3s", "L", kToken}).only_hold);
+  CHECK(renew.length == 72h);
+  CHECK_FALSE(renew.has_ttl);
+  CHECK_FALSE(parse_as<cli::Renew>({"renew", "--ttl", "3s", "L", kToken}).length);
   check_failure(failure({"renew", "--for", "1h", "--ttl", "1m", "L", kToken}, kServer),
                 ExitStatus::usage, "--ttl excludes --for");
 }

@@ -30,9 +30,9 @@ Value parse(const std::string& wire) {
 }
 
 const LockContext kContext{.lock_key = "n",
+                           .restart_grace = std::chrono::seconds(60),
                            .waiter = "me",
-                           .holder_json = "{}",
-                           .restart_grace = std::chrono::seconds(60)};
+                           .holder_json = "{}"};
 
 Answer read(Op op, const std::string& wire) {
   return redis::read_answer(op, kContext, parse(wire));
@@ -103,8 +103,9 @@ TEST_CASE("context: a run that is superseded, and a lock that is revoked") {
       read(Op::acquire, "*4\r\n$10\r\nsuperseded\r\n$1\r\nx\r\n:0\r\n$2\r\n{}\r\n")));
   const std::string token(40, 'a');
   const std::string all = token + " s" + token.substr(1);
-  const auto revoked = std::get<lock::Revoked>(
-      read(Op::revoke, "*4\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(all.size()) + "\r\n" + all + "\r\n:1\r\n"));
+  const auto revoked = std::get<lock::Revoked>(read(
+      Op::revoke,
+      "*4\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(all.size()) + "\r\n" + all + "\r\n:1\r\n"));
   CHECK(revoked.readers.size() == 2);
   CHECK_FALSE(revoked.before);
   const char* const again = "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:0\r\n";

@@ -38,8 +38,7 @@ lock::Ask ask(lock::Op op) {
 struct Holder {
   explicit Holder(PlayedServer& played)
       : server(played),
-        servers({played.endpoint()}, {.key = "L"}, 30s, [] { return std::string("{}"); }, {}, 0s,
-                {}) {
+        servers({played.endpoint()}, {.lock_key = "L", .ttl = 30s}, [] { return std::string("{}"); }, {}, {}) {
     servers.ask(ask(lock::Op::acquire), kStart);
     server.read();
     server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
@@ -237,8 +236,8 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
     CAPTURE(refusal);
     const bool redisson = refusal.starts_with("-NOSCRIPT");
     PlayedServer server;
-    redis::ServerSet servers({server.endpoint()}, {.key = "L", .redisson = redisson}, 30s,
-                             [] { return std::string("{}"); }, {}, 0s, {});
+    redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .redisson = redisson, .ttl = 30s},
+                             [] { return std::string("{}"); }, {}, {});
     servers.ask(ask(lock::Op::acquire), kStart);
     const std::string by_hash = server.read();
     CHECK(by_hash.size() < 500);
@@ -263,8 +262,8 @@ TEST_CASE("a server that turns us away does not get the script in full") {
                                     "-ERR max number of clients reached\r\n"}) {
     CAPTURE(refusal);
     PlayedServer server;
-    redis::ServerSet servers({server.endpoint()}, {.key = "L"}, 30s,
-                             [] { return std::string("{}"); }, {}, 0s, {});
+    redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                             [] { return std::string("{}"); }, {}, {});
     servers.ask(ask(lock::Op::acquire), kStart);
     server.read();
     server.write(refusal);
@@ -320,8 +319,8 @@ TEST_CASE("a password that was refused is read again from its file, and no other
     std::fwrite(text.data(), 1, text.size(), file);
     std::fclose(file);
   };
-  redis::ServerSet servers({server.endpoint()}, {.key = "L"}, 30s,
-                           [] { return std::string("{}"); }, {}, 0s, {});
+  redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                           [] { return std::string("{}"); }, {}, {});
   const auto refuse = [&](const std::string& password) {
     server.accept();
     CHECK(contains(server.read(), password));

@@ -22,10 +22,10 @@ namespace {
 
 LockContext context_of(const std::string& name, const std::string& holder) {
   return {.lock_key = name,
-          .waiter = std::string(20, 'w'),
           .ttl = std::chrono::hours(24),
-          .holder_json = holder,
-          .restart_grace = std::chrono::hours(24)};
+          .restart_grace = std::chrono::hours(24),
+          .waiter = std::string(20, 'w'),
+          .holder_json = holder};
 }
 
 }  // namespace
@@ -35,10 +35,10 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
   const redis::Secrets joins{.token = "T", .hold = "H"};
 
   const LockContext context{.lock_key = "name",
-                            .waiter = "me",
                             .ttl = std::chrono::seconds(20),
-                            .holder_json = "{}",
-                            .restart_grace = std::chrono::seconds(60)};
+                            .restart_grace = std::chrono::seconds(60),
+                            .waiter = "me",
+                            .holder_json = "{}"};
   // Whoever waits is woken if that makes the lock free.
   const Command wake = redis::encode_hand_on("name");
   const auto same = [&](const lock::Operation& operation, const redis::Secrets& secrets,
@@ -88,9 +88,9 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
 
 TEST_CASE("context: an acquire names the queue as an argument, and us only if we have a ticket") {
   const LockContext context{.lock_key = "n",
+                            .restart_grace = std::chrono::seconds(60),
                             .waiter = "me",
-                            .holder_json = "{}",
-                            .restart_grace = std::chrono::seconds(60)};
+                            .holder_json = "{}"};
   const redis::Secrets secrets{.token = "T", .hold = "H"};
   // The server refuses a script to a user without permission for one of its keys, and a user
   // without permission for the queue can lock all the same.
@@ -117,8 +117,26 @@ TEST_CASE("context: an acquire names the queue as an argument, and us only if we
 }
 
 TEST_CASE("context: the embedded scripts are whole and bare of comments") {
-  for (const redis::Script* each :
-       {&scripts::acquire, &scripts::commit, &scripts::mark, &scripts::renew, &scripts::repair, &scripts::release, &scripts::hold, &scripts::inquire, &scripts::leave, &scripts::hand_on, &scripts::join_queue, &scripts::acquire_newest, &scripts::won, &scripts::acquire_shared, &scripts::acquire_slot, &scripts::commit_shared, &scripts::renew_shared, &scripts::repair_shared, &scripts::release_shared, &scripts::leave_shared}) {
+  for (const redis::Script* each : {&scripts::acquire,
+                                    &scripts::commit,
+                                    &scripts::mark,
+                                    &scripts::renew,
+                                    &scripts::repair,
+                                    &scripts::release,
+                                    &scripts::hold,
+                                    &scripts::inquire,
+                                    &scripts::leave,
+                                    &scripts::hand_on,
+                                    &scripts::join_queue,
+                                    &scripts::acquire_newest,
+                                    &scripts::won,
+                                    &scripts::acquire_shared,
+                                    &scripts::acquire_slot,
+                                    &scripts::commit_shared,
+                                    &scripts::renew_shared,
+                                    &scripts::repair_shared,
+                                    &scripts::release_shared,
+                                    &scripts::leave_shared}) {
     const std::string_view script = each->text;
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
@@ -126,7 +144,8 @@ TEST_CASE("context: the embedded scripts are whole and bare of comments") {
     CHECK(script.find("return{'") != std::string_view::npos);
   }
   for (const redis::Script* script : {&scripts::acquire, &scripts::hand_on}) {
-    CHECK_MESSAGE(script->text.find("local function hand_on") != std::string_view::npos, "turn.lua");
+    CHECK_MESSAGE(script->text.find("local function hand_on") != std::string_view::npos,
+                  "turn.lua");
   }
 }
 

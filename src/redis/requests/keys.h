@@ -10,19 +10,6 @@
 
 namespace redlock::redis {
 
-/// All that requests need to know about a lock.
-struct LockKeys {
-  std::string key;           ///< prefix and name
-  bool redisson = false;     ///< the key is a hash, as Redisson's are: scripts/redisson.lua
-  bool shared = false;       ///< we ask as one of many readers
-  std::size_t slots = 0;     ///< of the lock; 0: it has none
-  std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
-  bool newest = false;       ///< of the waiters that say so, only the newest goes on
-  std::optional<std::uint64_t> build{};
-  unsigned replicas = 0;     ///< of each server: this many must have a grant before it counts
-  unsigned log_entries = 0;  ///< about how many lines the lock's log keeps; 0: nothing is logged
-};
-
 /// Throws Error (64) with the precise reason unless `name` is valid for a lock: 1 to 255 bytes, no
 /// leading "-", no control bytes, no "://", no leading "redlock:{" or "redlock-tag:" (the helper
 /// keys), no braces except one non-empty {tag} (Redis Cluster's hash tag). With a prefix, the whole

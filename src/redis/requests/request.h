@@ -12,18 +12,25 @@
 
 namespace redlock::redis {
 
-/// The parts that all requests for one lock have in common.
+/// A lock, and how we ask for it: all that its requests need to know. Built once, in
+/// driver/setup.h.
 struct LockContext {
-  std::string lock_key;
-  std::string waiter{};             ///< our name in the queue of waiters
-  std::chrono::milliseconds ttl{};  ///< how long a hold counts without a renewal
-  std::string holder_json{};
+  std::string lock_key;      ///< prefix and name
+  bool redisson = false;     ///< the key is a hash, as Redisson's are: scripts/redisson.lua
+  bool shared = false;       ///< we ask as one of many readers
+  std::size_t slots = 0;     ///< of the lock; 0: it has none
+  std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
+  bool newest = false;       ///< of the waiters that say so, only the newest goes on
+  std::optional<std::uint64_t> build{};
+  unsigned replicas = 0;     ///< of each server: this many must have a grant before it counts
+  unsigned log_entries = 0;  ///< about how many lines the lock's log keeps; 0: nothing is logged
+  std::chrono::milliseconds ttl{};       ///< how long a hold counts without a renewal
   std::chrono::seconds restart_grace{};  ///< 0: we trust servers as soon as they run
+  std::string waiter{};                  ///< our name in the queue of waiters: by ServerSet
+  std::string holder_json{};             ///< describes us, for each round of requests: by ServerSet
   std::string holder_key = helper_key(lock_key, "holder");
   std::string fence_key = helper_key(lock_key, "fence");
   std::string dead_key = helper_key(lock_key, "dead");
-  bool newest = false;                   ///< as in LockKeys
-  std::optional<std::uint64_t> build{};  ///< as in LockKeys
   std::string done_key = helper_key(lock_key, "done");
   std::string build_key = helper_key(lock_key, "build");
   std::string readers_key = helper_key(lock_key, "readers");

@@ -20,12 +20,12 @@ constexpr std::size_t kMostGivenBack = 16;
 
 /// The first bytes of secrets and names tell that their owner reads, or which of how many slots
 /// they are for (lock/value.h).
-std::string drawn(std::size_t bytes, const LockKeys& keys, std::optional<std::size_t> slot) {
+std::string drawn(std::size_t bytes, const LockContext& lock, std::optional<std::size_t> slot) {
   std::string name = os::random_hex(bytes);
-  if (keys.redisson) name.front() = lock::kRedisson;
-  if (keys.shared) name.front() = lock::kReader;
+  if (lock.redisson) name.front() = lock::kRedisson;
+  if (lock.shared) name.front() = lock::kReader;
   if (slot) {
-    const std::string head = lock::slot_head(*slot, keys.slots);
+    const std::string head = lock::slot_head(*slot, lock.slots);
     name.replace(0, head.size(), head);
   }
   return name;
@@ -48,24 +48,18 @@ constexpr auto kBetweenMoves = std::chrono::seconds(1);
 }  // namespace
 
 // A host that acknowledges nothing loses its connection early enough for another try in the lease.
-ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-                     std::function<std::string()> holder, Timeouts timeouts,
-                     std::chrono::seconds restart_grace, const TlsSettings& tls)
+ServerSet::ServerSet(std::vector<Endpoint> servers, LockContext lock,
+                     std::function<std::string()> holder, Timeouts timeouts, const TlsSettings& tls)
     : endpoints_(std::move(servers)),
       timeouts_{timeouts.request, timeouts.connect,
-                std::max(std::chrono::milliseconds(1000), ttl / 6)},
-      keys_(std::move(keys)),
-      context_{.lock_key = keys_.key,
-               .waiter = drawn(kWaiterBytes, keys_,
-                               keys_.slots == 0 ? std::nullopt : std::optional<std::size_t>(0)),
-               .ttl = ttl,
-               .restart_grace = restart_grace,
-               .newest = keys_.newest,
-               .build = keys_.build},
+                std::max(std::chrono::milliseconds(1000), lock.ttl / 6)},
+      lock_(std::move(lock)),
       holder_(std::move(holder)) {
+  lock_.waiter =
+      drawn(kWaiterBytes, lock_, lock_.slots == 0 ? std::nullopt : std::optional<std::size_t>(0));
   if (std::ranges::any_of(endpoints_, &Endpoint::tls)) tls_.emplace(tls);
   for (lock::ServerIndex server = 0; server < size(); ++server) {
-    links_.emplace_back(endpoints_[server], tls_for(server), timeouts_, keys_.key);
+    links_.emplace_back(endpoints_[server], tls_for(server), timeouts_, lock_.lock_key);
   }
 }
 
@@ -74,8 +68,8 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
 const Secrets& ServerSet::secrets_of(lock::AttemptId attempt, std::size_t slot) {
   Secrets& known = secrets_[attempt];
   if (known.hold.empty()) {
-    known.hold = drawn(kTokenBytes, keys_, slot != 0 ? std::optional(slot) : std::nullopt);
-    known.token = lock::is_join(attempt) ? keys_.held_token : known.hold;
+    known.hold = drawn(kTokenBytes, lock_, slot != 0 ? std::optional(slot) : std::nullopt);
+    known.token = lock::is_join(attempt) ? lock_.held_token : known.hold;
   }
   return known;
 }
@@ -87,7 +81,7 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
   const auto round = std::pair(ask.attempt, ask.round);
   if (ask.op() == lock::Op::acquire && described_ != round) {
     described_ = round;
-    context_.holder_json = holder_();
+    lock_.holder_json = holder_();
   }
   if (lock::is_release(ask.op())) {
     // An unsent request must not reach the server after the release. If the token was never sent,
@@ -107,15 +101,15 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
 Flight ServerSet::encode(const lock::Ask& ask) {
   const auto* acquire = ask.as<lock::op::Acquire>();
   const Secrets& secrets = secrets_of(ask.attempt, acquire != nullptr ? acquire->slot : 0);
-  Flight flight = for_key(encode_request(ask.operation, context_, secrets));
-  if (keys_.replicas > 0 && is_replicated(ask.op())) {
+  Flight flight = for_key(encode_request(ask.operation, lock_, secrets));
+  if (lock_.replicas > 0 && is_replicated(ask.op())) {
     // The server's answer must come before we give up waiting for it.
-    flight = with_wait(std::move(flight), keys_.replicas,
+    flight = with_wait(std::move(flight), lock_.replicas,
                        std::max(timeouts_.request / 2, std::chrono::milliseconds(1)));
   }
   if (lock::is_release(ask.op()) && !lock::is_join(ask.attempt) &&
       links_[ask.server].requests().may_come_late(ask.attempt)) {
-    flight = with_tombstone(std::move(flight), context_, secrets);
+    flight = with_tombstone(std::move(flight), lock_, secrets);
   }
   const auto extra = with_leaves_.find(ask.attempt);
   if (ask.op() == lock::Op::leave && extra != with_leaves_.end()) {
@@ -127,24 +121,24 @@ Flight ServerSet::encode(const lock::Ask& ask) {
 void ServerSet::adopt(lock::AttemptId attempt, const std::string& token) {
   secrets_[attempt] = {.token = token, .hold = token, .adopted = true};
   for (Link& link : links_) link.requests().presume_sent(attempt);
-  context_.holder_json = holder_();
+  lock_.holder_json = holder_();
 }
 
 void ServerSet::open(Subscribers& subscribers, const std::string& channel) {
   if (!subscribers.empty()) return;
   for (lock::ServerIndex server = 0; server < size(); ++server) {
-    subscribers.add(endpoints_[server], tls_for(server), timeouts_, keys_.key, channel);
+    subscribers.add(endpoints_[server], tls_for(server), timeouts_, lock_.lock_key, channel);
   }
 }
 
 void ServerSet::subscribe(lock::AttemptId attempt, lock::Instant now) {
-  open(holder_notices_, notice_channel(keys_.key, secrets_of(attempt).token));
+  open(holder_notices_, notice_channel(lock_.lock_key, secrets_of(attempt).token));
   holder_notices_.subscribe(now);
 }
 
 void ServerSet::join_queue(lock::Ticket ticket, bool early, lock::Instant now) {
-  open(wake_ups_, wake_channel(keys_.key, context_.waiter));
-  if (early && keys_.redisson) open(redisson_, redisson_channel(keys_.key));
+  open(wake_ups_, wake_channel(lock_.lock_key, lock_.waiter));
+  if (early && lock_.redisson) open(redisson_, redisson_channel(lock_.lock_key));
   for (lock::ServerIndex server = 0; server < size(); ++server) {
     // A waiter that listens elsewhere counts as gone: only subscribers at this node are counted.
     const Link& link = links_[server];
@@ -157,7 +151,7 @@ void ServerSet::join_queue(lock::Ticket ticket, bool early, lock::Instant now) {
   joined_ = true;
   if (ticket == 0) return;
   const Command command =
-      encode_join_queue(keys_.key, context_.waiter, context_.holder_json, ticket);
+      encode_join_queue(lock_.lock_key, lock_.waiter, lock_.holder_json, ticket);
   for (Link& link : links_) {
     if (link.requests().overdue() == 0) link.note({{command}}, now);
   }
@@ -175,7 +169,7 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
     return;
   }
   link.requests().cancel_notes();  // a note that undoes this request must not come after it
-  link.ask(ask, for_key(encode_request(ask.operation, context_, {})), now);
+  link.ask(ask, for_key(encode_request(ask.operation, lock_, {})), now);
 }
 
 std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
@@ -183,7 +177,7 @@ std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
   for (const auto& [server, text] : notices) {
     if (!text.empty()) continue;
     // Whoever frees the lock sends the hash of this script, which the server may not know.
-    links_[server].note(for_key({{encode_hand_on(keys_.key)}}), now);
+    links_[server].note(for_key({{encode_hand_on(lock_.lock_key)}}), now);
   }
   // A new subscription after its connection broke is no news: where connections break all the time,
   // we would ask, subscribe and ask again without end. A wake-up that was missed costs little time.
@@ -199,9 +193,9 @@ std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
 
 void ServerSet::log(const lock::Log& line, std::string_view event, std::string_view data,
                     lock::Instant now) {
-  if (keys_.log_entries == 0) return;
+  if (lock_.log_entries == 0) return;
   const std::string& token = line.other.empty() ? secrets_of(line.attempt).token : line.other;
-  Command command = encode_log(keys_.key, event, token, data, keys_.log_entries);
+  Command command = encode_log(lock_.lock_key, event, token, data, lock_.log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
     with_leaves_[line.attempt] = std::move(command);
   } else {
@@ -210,8 +204,8 @@ void ServerSet::log(const lock::Log& line, std::string_view event, std::string_v
 }
 
 void ServerSet::note_refusal(std::string_view host, std::string_view data, lock::Instant now) {
-  if (keys_.log_entries == 0) return;
-  const Command command = encode_refuse(keys_.key, host, data);
+  if (lock_.log_entries == 0) return;
+  const Command command = encode_refuse(lock_.lock_key, host, data);
   for (Link& link : links_) {
     if (link.requests().empty()) link.note({{command}}, now);
   }
@@ -234,9 +228,9 @@ lock::Reply ServerSet::read(Link& link, Link::Arrival arrival) {
   if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
     return {arrival.ask, arrival.sent, std::move(*trouble)};
   }
-  lock::Answer answer = read_answer(arrival.ask.op(), context_, std::get<Value>(arrival.content));
-  if (keys_.replicas > 0 && is_replicated(arrival.ask.op())) {
-    answer = read_waited(std::move(answer), arrival.waited, keys_.replicas);
+  lock::Answer answer = read_answer(arrival.ask.op(), lock_, std::get<Value>(arrival.content));
+  if (lock_.replicas > 0 && is_replicated(arrival.ask.op())) {
+    answer = read_waited(std::move(answer), arrival.waited, lock_.replicas);
   }
   if (lock::is_release(arrival.ask.op()) && is_gone(answer)) {
     link.requests().forget_attempt(arrival.ask.attempt);

@@ -145,13 +145,10 @@ class Subscribers {
 /// another. Passive: the caller polls interests() and calls turn().
 class ServerSet {
  public:
-  /// `restart_grace`: a server that started more recently may have forgotten its locks; 0: every
-  /// server is trusted. `holder`: describes us as JSON, for each round of requests for the lock.
-  /// Reads the files that `tls` names, if a server speaks TLS. Throws Error (78) if they are of no
-  /// use.
-  ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-            std::function<std::string()> holder, Timeouts timeouts,
-            std::chrono::seconds restart_grace, const TlsSettings& tls);
+  /// `holder`: describes us as JSON, for each round of requests for the lock. Reads the files that
+  /// `tls` names, if a server speaks TLS. Throws Error (78) if they are of no use.
+  ServerSet(std::vector<Endpoint> servers, LockContext lock, std::function<std::string()> holder,
+            Timeouts timeouts, const TlsSettings& tls);
   ServerSet(const ServerSet&) = delete;
   ServerSet& operator=(const ServerSet&) = delete;
 
@@ -230,7 +227,7 @@ class ServerSet {
   const Secrets& secrets_of(lock::AttemptId attempt, std::size_t slot = 0);
   Flight encode(const lock::Ask& ask);
   [[nodiscard]] Flight for_key(Flight flight) const {
-    if (keys_.redisson) flight.redisson_key = keys_.key;
+    if (lock_.redisson) flight.redisson_key = lock_.lock_key;
     return flight;
   }
   void leave_queue(const lock::Ask& ask, lock::Instant now);
@@ -240,10 +237,9 @@ class ServerSet {
   const std::vector<Endpoint> endpoints_;
   std::optional<TlsContext> tls_;  ///< none if no server speaks TLS
   const Timeouts timeouts_;
-  const LockKeys keys_;
-  LockContext context_;
+  LockContext lock_;
   std::function<std::string()> holder_;
-  std::pair<lock::AttemptId, std::uint32_t> described_{};  ///< the round for which context_ is
+  std::pair<lock::AttemptId, std::uint32_t> described_{};  ///< the round for which lock_ is
   std::map<lock::AttemptId, Secrets> secrets_;
   std::map<lock::AttemptId, Command> with_leaves_;  ///< each leave has this command, too
   std::deque<Link> links_;                ///< a deque, since a Link cannot move

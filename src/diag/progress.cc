@@ -29,7 +29,6 @@ struct Obstacle {
   std::string command{};  ///< "./deploy.sh", or the holder's message, which says more
   std::string doubt{};    ///< ", may be dead", which stays
   std::string length{};   ///< " for 3m 12s"
-  bool is_run = false;    ///< a job has the lock, and will end by itself
 };
 
 std::string in_seconds(milliseconds time) {
@@ -70,7 +69,6 @@ Obstacle somebody(const WaitFacts& facts) {
              holder->since <= facts.unix_time) {
     obstacle.length = " for " + in_seconds(facts.unix_time - holder->since);
   }
-  obstacle.is_run = blocker.kind == Kind::token && holder && !ends;
   return obstacle;
 }
 
@@ -116,10 +114,8 @@ std::string time_text(const WaitFacts& facts) {
 
 /// What a line says; each row says less than the one before.
 struct Detail {
-  enum class Usual { none, brief, whole };
   bool command;
   bool length;
-  Usual usual;
   bool verb;
   std::optional<std::string_view> before_place;  ///< none: without the place
   std::string_view before_time;
@@ -128,24 +124,17 @@ struct Detail {
 
 constexpr std::string_view kYouAre = "you are ";
 constexpr std::string_view kWaited = "waited ";
-constexpr auto kWhole = Detail::Usual::whole;
-constexpr auto kBrief = Detail::Usual::brief;
-constexpr auto kNoUsual = Detail::Usual::none;
 constexpr std::array kDetails = {
-    Detail{true, true, kWhole, true, kYouAre, kWaited, true},
-    Detail{true, true, kWhole, true, "", kWaited, true},
-    Detail{true, true, kBrief, true, "", kWaited, true},
-    Detail{false, true, kBrief, true, kYouAre, kWaited, true},
-    Detail{false, true, kBrief, true, "", kWaited, true},
-    Detail{false, true, kBrief, true, "", "", true},
-    Detail{false, true, kNoUsual, true, kYouAre, kWaited, true},
-    Detail{false, true, kNoUsual, true, "", kWaited, true},
-    Detail{true, false, kNoUsual, true, "", kWaited, true},
-    Detail{false, false, kNoUsual, true, "", kWaited, true},
-    Detail{false, false, kNoUsual, true, "", "", true},
-    Detail{false, false, kNoUsual, false, "", "", true},
-    Detail{false, false, kNoUsual, false, "", "", false},
-    Detail{false, false, kNoUsual, false, {}, "", false},
+    Detail{true, true, true, kYouAre, kWaited, true},
+    Detail{true, true, true, "", kWaited, true},
+    Detail{false, true, true, kYouAre, kWaited, true},
+    Detail{false, true, true, "", kWaited, true},
+    Detail{true, false, true, "", kWaited, true},
+    Detail{false, false, true, "", kWaited, true},
+    Detail{false, false, true, "", "", true},
+    Detail{false, false, false, "", "", true},
+    Detail{false, false, false, "", "", false},
+    Detail{false, false, false, {}, "", false},
 };
 
 /// A terminal shows the bare name as a heading, to save room; a log gets a sentence.
@@ -164,8 +153,6 @@ struct Composer {
     }
   }
 
-  [[nodiscard]] bool knows_usual() const { return facts.usual && obstacle.is_run; }
-
   /// `command`: of the holder, or as much of it as fits.
   [[nodiscard]] std::string head(const Detail& detail, std::string_view command) const {
     const bool verb = detail.verb && !obstacle.verb.empty();
@@ -174,10 +161,7 @@ struct Composer {
     text += obstacle.subject;
     if (detail.command && !command.empty()) text.append(" (").append(command).append(")");
     text += obstacle.doubt;
-    if (detail.length) text += obstacle.length;
-    if (!knows_usual() || detail.usual == kNoUsual) return text;
-    if (detail.usual == kBrief) return text + ", usually " + range_of(*facts.usual);
-    return text.append(separator).append(describe(*facts.usual));
+    return detail.length ? text + obstacle.length : text;
   }
 
   [[nodiscard]] std::string tail(const Detail& detail) const {
@@ -203,7 +187,6 @@ struct Composer {
 std::optional<std::string> fit(const Composer& composer, std::size_t width, Charset charset) {
   const std::string& command = composer.obstacle.command;
   for (const Detail& detail : kDetails) {
-    if (detail.usual == kBrief && !composer.knows_usual()) continue;
     std::string line = composer.line(detail, command);
     const std::size_t length = columns(line);
     if (length <= width) return line;

@@ -17,7 +17,6 @@ struct WaitFacts {
   std::string lock;  ///< its name
   lock::Waiting state;
   lock::Duration refusal_age{};  ///< since the servers named Waiting::refusal
-  std::optional<Usual> usual{};  ///< how long the holder may take
   lock::Duration waited{};
   std::optional<lock::Duration> limit;    ///< of the wait
   std::chrono::milliseconds unix_time{};  ///< by this host's clock
@@ -26,8 +25,6 @@ struct WaitFacts {
 /// For a terminal, to be rewritten: at most `width` columns. With less room it says less.
 ///
 ///   deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · waited 0:41
-///
-/// With the usual duration: "… · last 5 runs took 4m to 6m · …", or "…, usually 4m to 6m · …".
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset);
 
 /// For a log, never cut: `lock "deploy-shop" is held by root@db7 (./deploy.sh) for 3m 12s, …`

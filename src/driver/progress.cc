@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <exception>
-#include <set>
 
 #include "diag/progress.h"
 #include "diag/text.h"
@@ -13,7 +11,6 @@
 #include "driver/setup.h"
 #include "os/clock.h"
 #include "os/fd.h"
-#include "records/records.h"
 
 namespace redlock::driver {
 
@@ -42,65 +39,7 @@ lock::Duration interval(Progress::Mode mode) {
   return mode == Progress::Mode::status ? seconds(5) : seconds(60);
 }
 
-/// Only a person waits for these words.
-constexpr milliseconds kLookAtLog{50};
-constexpr seconds kMostReading{3};
-
-/// The lengths of the runs that ended well, the latest first.
-std::vector<milliseconds> lengths_of(const std::vector<redis::LoggedLine>& latest_first) {
-  std::set<std::string> others;  // lost, revoked, or counted
-  for (const redis::LoggedLine& line : latest_first) {
-    if (line.event == "lost" || line.event == "revoked") others.insert(line.run);
-  }
-  std::vector<milliseconds> lengths;
-  for (const redis::LoggedLine& line : latest_first) {
-    if (line.event != "released" || !others.insert(line.run).second) continue;
-    const auto entry = records::read_log_entry(line.data);
-    if (entry && entry->status == 0 && entry->held) lengths.push_back(*entry->held);
-  }
-  return lengths;
-}
-
 }  // namespace
-
-UsualRun::UsualRun(const config::Settings& settings, const redis::ServerSet& servers,
-                   std::string key)
-    : settings_(settings), servers_(servers), key_(std::move(key)) {}
-
-bool UsualRun::turn(lock::Instant now) noexcept {
-  if (now < next_) return false;
-  next_ = now + kLookAtLog;
-  try {
-    read(now);
-  } catch (const std::exception&) {
-    stop();
-  }
-  return !reading_ && usual_;
-}
-
-void UsualRun::read(lock::Instant now) {
-  if (!reading_) {
-    limit_ = now + kMostReading;
-  } else {
-    reading_->questions.turn(now);
-    const bool finished = reading_->questions.finished();
-    if (!finished && now < limit_) return;
-    const bool failed = finished && reading_->log.trouble();
-    if (finished && !failed) usual_ = diag::usual_of(lengths_of(reading_->log.take_lines()));
-    stop();
-    if (!failed || ++server_ == settings_.servers.size() || now >= limit_) return;
-    next_ = now + kLookAtLog;
-  }
-  // turn() comes so seldom that the time-outs of a vote would be too short.
-  reading_.emplace(settings_.servers[server_], servers_.tls_for(server_),
-                   redis::Timeouts{.request = kMostReading, .connect = kMostReading});
-  reading_->log.read(key_, now, redis::LogReader::Extent::latest);
-}
-
-void UsualRun::stop() noexcept {
-  reading_.reset();
-  next_ = lock::kNever;
-}
 
 Progress::Mode progress_mode(const config::Settings& settings) {
   using Mode = Progress::Mode;
@@ -142,24 +81,14 @@ Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patie
   if (mode_ != Mode::live) next_ = lock::kNever;
 }
 
-void Progress::tell_usual(const config::Settings& settings, const redis::ServerSet& servers,
-                          const std::string& lock_key) {
-  const bool try_once = settings.wait && *settings.wait == lock::Duration::zero();
-  if (mode_ != Mode::live || settings.log_entries == 0 || try_once) return;
-  usual_.emplace(settings, servers, lock_key);
-}
-
 void Progress::turn(const lock::Session& session, lock::Instant now) {
   if (now < deadline(session)) return;
-  const bool news = usual_ && usual_->turn(now);
-  if (now < next_ && !news) return;
   const lock::Waiting state = session.waiting();
   const bool known = state.refusal && !state.lacks_quorum;
   if (!known && now - began_ < kSilence) {
     next_ = now + kLookAgain;
     return;
   }
-  if (usual_) usual_->begin(now);
   show(state, now);
   next_ = diag::next_due(began_, interval(mode_), now);
 }
@@ -169,7 +98,6 @@ void Progress::show(const lock::Waiting& state, lock::Instant now) const {
   const diag::WaitFacts facts{.lock = lock_,
                               .state = state,
                               .refusal_age = now - state.refused_at,
-                              .usual = usual_ ? usual_->usual() : std::nullopt,
                               .waited = now - began_,
                               .limit = limit_,
                               .unix_time = os::unix_now()};

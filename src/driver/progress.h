@@ -10,54 +10,8 @@
 #include "lock/time.h"
 #include "os/process.h"
 #include "os/stderr.h"
-#include "redis/ask/log_reader.h"
-#include "redis/servers/server_set.h"
 
 namespace redlock::driver {
-
-/// How long the runs of a lock usually take, for the live line of a wait: reads the end of the
-/// lock's log from the first server that answers, over a connection of its own. If anything goes
-/// wrong, only these words are missing. The loop does not poll the connection: turn() looks at it.
-class UsualRun {
- public:
-  /// `settings` and `servers` must outlive this. `key`: of the lock.
-  UsualRun(const config::Settings& settings, const redis::ServerSet& servers, std::string key);
-
-  /// Lets turn() read; has an effect once.
-  void begin(lock::Instant now) {
-    if (!std::exchange(begun_, true)) next_ = now;
-  }
-
-  /// When turn() is due; kNever if there is nothing to read.
-  [[nodiscard]] lock::Instant deadline() const { return next_; }
-
-  /// True: usual() has just become known.
-  bool turn(lock::Instant now) noexcept;
-
-  void stop() noexcept;
-  [[nodiscard]] const std::optional<diag::Usual>& usual() const { return usual_; }
-
- private:
-  struct Reading {
-    Reading(const redis::Endpoint& place, const redis::TlsContext* tls, redis::Timeouts timeouts)
-        : log(questions, questions.connect(place, tls, timeouts)) {}
-
-    redis::Questions questions;
-    redis::LogReader log;
-  };
-
-  void read(lock::Instant now);
-
-  const config::Settings& settings_;
-  const redis::ServerSet& servers_;
-  std::string key_;
-  bool begun_ = false;
-  std::size_t server_ = 0;
-  std::optional<Reading> reading_;
-  lock::Instant next_ = lock::kNever;
-  lock::Instant limit_ = lock::kNever;
-  std::optional<diag::Usual> usual_;
-};
 
 /// Shows a user who waits for a lock how the wait is going. It has no timer: the loop wakes up at
 /// its deadline, which is kNever if there is nothing to show.
@@ -77,21 +31,14 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Adds to the live line how long the runs usually take. `settings` and `servers` must outlive
-  /// this.
-  void tell_usual(const config::Settings& settings, const redis::ServerSet& servers,
-                  const std::string& lock_key);
-
   [[nodiscard]] lock::Instant deadline(const lock::Session& session) const {
-    if (!session.acquiring()) return lock::kNever;
-    return usual_ ? std::min(next_, usual_->deadline()) : next_;
+    return session.acquiring() ? next_ : lock::kNever;
   }
   void turn(const lock::Session& session, lock::Instant now);
 
   /// To be called when the session has stopped acquiring, before any other output, and before a
   /// fork.
   void hide() {
-    if (usual_) usual_->stop();
     if (mode_ == Mode::live) out_.hide();
   }
 
@@ -105,7 +52,6 @@ class Progress {
   const os::ServiceManager* manager_;
   lock::Instant began_;
   lock::Instant next_;
-  std::optional<UsualRun> usual_;
 };
 
 /// How to show the wait on our standard error.

@@ -54,7 +54,6 @@ Runner::Runner(const lock::Plan& plan, Job job, const config::Settings& settings
               job_.lock.name, plan.patience, out, began_, &manager_),
       driver_(session_, *this, servers, signals_, {&reporter, &job_.who}) {
   os::require_free_descriptors(kDescriptors + 2 * servers.size());
-  progress_.tell_usual(settings, servers, job_.lock.key);
   reserve_.emplace();
   if (!job_.stage.is_last()) tree_.leader_passes_on();  // it is a redlock
 }

@@ -53,9 +53,6 @@ def free():
     redis("del", "deploy-shop")
     subprocess.run(["redis-cli", "-s", os.environ["A_SOCKET"], "eval", os.environ["HAND_ON"], "1", "deploy-shop",
                     "redlock:{deploy-shop}:", ""], stdout=subprocess.DEVNULL, check=True)
-def sockets(at):
-    files = f"/proc/{at.pid}/fd/"
-    return sum(os.readlink(files + file).startswith("socket:") for file in os.listdir(files))
 def one_line(at):
     assert len(at.shows()) == 1, at.shows()
 '
@@ -115,56 +112,6 @@ free()
 assert at.ended() == 0
 lines = at.shows()
 assert lines[1].startswith('redlock: got lock "deploy-shop" after ') and lines[2:] == [""], lines
-SCENARIO
-}
-
-# logged RUN LENGTH STATUS: a run that took so many minutes, in the log of deploy-shop.
-logged() {
-  cli A xadd 'redlock:{deploy-shop}:log' '*' event released run "$1" \
-    data "{\"held\":$((60000 * $2)),\"host\":\"db7\",\"status\":$3,\"user\":\"root\"}" >/dev/null
-}
-
-@test "progress: the live line says how long the runs usually take" {
-  pretend "$TOKEN"
-  local length number=0
-  for length in 50 6 4 5 5 5; do logged $((++number)) "$length" 0; done
-  logged $number 5 0 # the same line twice
-  logged $((++number)) 1 1 # it failed
-  progress_scenario <<'SCENARIO'
-at = waiter(160, "-w", "10m", "deploy-shop", "--", "sh", "-c", f"ls -l /proc/self/fd >{GONE}")
-at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · last 5 runs took 4m to 6m · you are next · waited .*")
-at.resize(85)
-at.all = ""
-at.until_line(r"deploy-shop: held by root@db7 for 3m \d+s, usually 4m to 6m · next · waited 0:\d\d of 10:00|.*, usually 4m to 6m · next · 0:.*")
-unlogged = waiter(160, "--log-entries", "0", "deploy-shop", "--", "true")
-unlogged.until_line(r".* · waited 0:0[2-9]")
-assert "took" not in unlogged.all, unlogged.all
-until("the connection that read the log is closed", lambda: sockets(at) == sockets(unlogged))
-free()
-assert at.ended() == 0 and unlogged.ended() == 0
-with open(GONE) as file:
-    assert "socket:" not in file.read()
-SCENARIO
-}
-
-@test "progress: a server that cannot tell the usual duration is no news, and the next one is asked" {
-  start_server B
-  pretend "$TOKEN"
-  cli B set deploy-shop "$TOKEN" px 600000 >/dev/null
-  cli B hset 'redlock:{deploy-shop}:holder' "$TOKEN" "$SOMEBODY" >/dev/null
-  cli A set 'redlock:{deploy-shop}:log' nonsense >/dev/null
-  local length
-  for length in 4 5; do
-    cli B xadd 'redlock:{deploy-shop}:log' '*' event released run "r$length" \
-      data "{\"held\":$((60000 * length)),\"status\":0}" >/dev/null
-  done
-  REDLOCK_SERVERS="$A_URI $B_URI" progress_scenario <<'SCENARIO'
-at = waiter(160, "deploy-shop", "--", "true")
-at.until_line(r"deploy-shop: held by root@db7 .* · last 2 runs took 4m to 5m · .*")
-one_line(at)
-at.type(CTRL_C)
-assert at.ended() == 130
-assert "redlock:" not in at.all, at.all
 SCENARIO
 }
 

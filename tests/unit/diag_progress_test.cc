@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <string>
 
 #include "diag/text.h"
@@ -106,36 +105,6 @@ TEST_CASE("progress: a holder that has missed a renewal may be dead") {
         "waited 0:41 of 10:00");
   holder.unattended = true;
   CHECK(say(14s).find("dead") == std::string::npos);
-}
-
-TEST_CASE("progress: how long the runs usually take, where there is room for it") {
-  WaitFacts some = facts();
-  some.usual =
-      usual_of(std::array<std::chrono::milliseconds, 6>{310s, 4min, 6min, 5min, 241s, 50min});
-  REQUIRE(some.usual);
-  CHECK(live(some) ==
-        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · last 5 runs took 4m to 6m · "
-        "you are 2nd of 3 · waited 0:41 of 10:00");
-  CHECK(live(some, 108) ==
-        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s, usually 4m to 6m · 2nd of 3 · "
-        "waited 0:41 of 10:00");
-  CHECK(live(some, 94) ==
-        "deploy-shop: held by root@db7 for 3m 12s, usually 4m to 6m · 2nd of 3 · "
-        "waited 0:41 of 10:00");
-  CHECK(live(some, 87) ==
-        "deploy-shop: held by root@db7 for 3m 12s, usually 4m to 6m · 2nd of 3 · 0:41 of 10:00");
-  CHECK(live(some, 84) ==
-        "deploy-shop: held by root@db7 for 3m 12s · you are 2nd of 3 · waited 0:41 of 10:00");
-  for (std::size_t width = 0; width < 130; ++width) live(some, width);
-  // Two runs are enough, one is not.
-  some.usual = usual_of(std::array{250ms, 250ms});
-  CHECK(live(some).find(" · last 2 runs took about 250 ms · ") != std::string::npos);
-  CHECK_FALSE(usual_of(std::array{250ms}));
-  // Other obstacles do not end as runs do.
-  some.state.refusal->blocker = "cooling:aaaa";
-  CHECK(live(some).find("last 2 runs") == std::string::npos);
-  some.state.refusal->blocker = "revoked:aaaa";
-  CHECK(live(some).find("last 2 runs") == std::string::npos);
 }
 
 TEST_CASE("progress: the commands of others may be long, wide, or hostile") {

@@ -13,8 +13,6 @@ using std::chrono::milliseconds;
 
 /// Lines of a page: even the longest ones stay far below the limit of one reply.
 constexpr std::size_t kPage = 100;
-/// Of Extent::latest.
-constexpr std::size_t kShortPage = 40;
 /// The maximum of --log-entries, and one block that the server has not dropped yet.
 constexpr std::size_t kMostLines = 110'000;
 
@@ -50,11 +48,10 @@ std::optional<lock::Unreachable> why_not_read(const Value& reply, const std::str
 
 }  // namespace
 
-void LogReader::read(const std::string& lock_key, lock::Instant now, Extent extent) {
+void LogReader::read(const std::string& lock_key, lock::Instant now) {
   if (trouble_) return;
   questions_.go_to(connection_, lock_key);
   log_key_ = helper_key(lock_key, "log");
-  extent_ = extent;
   lines_.clear();
   bytes_ = 0;
   overflowed_ = false;
@@ -65,7 +62,6 @@ void LogReader::read(const std::string& lock_key, lock::Instant now, Extent exte
 void LogReader::ask(lock::Instant now) {
   // One line more than a page: the first line is known already, except on the first page. (Only
   // since Redis 6.2 can a request exclude an ID.)
-  const std::size_t lines = extent_ == Extent::latest ? kShortPage : kPage + 1;
   const auto on_answer = [this](const Questions::Answer& answer, lock::Instant later) {
     if (const auto* silence = answer.silence()) {
       trouble_ = *silence;
@@ -73,7 +69,7 @@ void LogReader::ask(lock::Instant now) {
       take(answer.reply(), later);
     }
   };
-  questions_.ask(connection_, {{{&scripts::history, {log_key_}, {next_, std::to_string(lines)}}}},
+  questions_.ask(connection_, {{{&scripts::history, {log_key_}, {next_, std::to_string(kPage + 1)}}}},
                  on_answer, now);
 }
 
@@ -89,7 +85,7 @@ void LogReader::take(const Value& reply, lock::Instant now) {
       return;
     }
   }
-  if (extent_ == Extent::latest || part.size() < kPage + 2) return;
+  if (part.size() < kPage + 2) return;
   overflowed_ = lines_.size() > kMostLines;
   if (overflowed_) return;
   if (const auto why = too_much(bytes_)) {

@@ -31,13 +31,8 @@ class LogReader {
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
 
-  enum class Extent {
-    whole,  ///< to its beginning, page by page
-    latest  ///< one short page
-  };
-
   /// Can be called again for another lock when it has finished without trouble.
-  void read(const std::string& lock_key, lock::Instant now, Extent extent = Extent::whole);
+  void read(const std::string& lock_key, lock::Instant now);
 
   /// Why the log could not be read, or not to its beginning.
   [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
@@ -54,7 +49,6 @@ class LogReader {
   Questions& questions_;
   std::size_t connection_;
   std::string log_key_;
-  Extent extent_ = Extent::whole;
   std::vector<LoggedLine> lines_;
   std::size_t bytes_ = 0;  ///< of the lines
   std::string next_;       ///< the ID of the last line read, with which the next page begins

@@ -218,13 +218,12 @@ class ServerSet {
 
   [[nodiscard]] std::size_t size() const { return endpoints_.size(); }
 
-  /// For a further connection to that server; null without TLS.
+ private:
+  const Secrets& secrets_of(lock::AttemptId attempt, std::size_t slot = 0);
+  /// Null without TLS.
   [[nodiscard]] const TlsContext* tls_for(lock::ServerIndex server) const {
     return endpoints_.at(server).tls ? &*tls_ : nullptr;
   }
-
- private:
-  const Secrets& secrets_of(lock::AttemptId attempt, std::size_t slot = 0);
   Flight encode(const lock::Ask& ask);
   [[nodiscard]] Flight for_key(Flight flight) const {
     if (lock_.redisson) flight.redisson_key = lock_.lock_key;

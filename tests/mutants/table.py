@@ -360,7 +360,7 @@ MISTAKES = [
       "return redis.pcall('GET', key)",
       "a foreign value of 100 MB is read whole with each question", ["servers/sizes"]),
     M("redis/scripts/hand_on.lua", "#taken <= tonumber(slots, 16)", "#taken < tonumber(slots, 16)",
-      "one slot stays free while others wait", ["lock/slots: as many as there are enter at once"]),
+      "one slot stays free while others wait", ["lock/slots: three jobs run; the fourth gives up with -n, or waits until a slot is free"]),
 
     # ---- several locks, holds, slots, services
     M("lock/stages.h", "std::ranges::sort(names);", ";",

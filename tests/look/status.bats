@@ -517,17 +517,6 @@ start_limited() {
   done
 }
 
-@test "status: a lock's name has no power over the terminal, in the commands that status proposes either" {
-  local name=$'n\u009b31mx\u202ey\xff' text
-  "$REDLOCK" run --min-hold 60s "$name" -- true
-  run -1 "$REDLOCK" run -n "$name" -- true
-  run "$REDLOCK" status "$name"
-  for text in $'\u009b' $'\u202e' $'\xff'; do
-    refute_contains "$output" "$text"
-  done
-  assert_contains "$output" "redlock history --refused"
-}
-
 @test "status: a run in CI says by default which job it is, and not with -m or without its command" {
   local github=(GITHUB_RUN_ID=12 GITHUB_SERVER_URL=https://github.test GITHUB_REPOSITORY=we/ours)
   local azure=(TF_BUILD=True BUILD_BUILDID=12 SYSTEM_TEAMFOUNDATIONCOLLECTIONURI=https://azure.test/we/ SYSTEM_TEAMPROJECT=ours)

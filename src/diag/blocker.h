@@ -27,8 +27,8 @@ struct Overdue {
   std::chrono::milliseconds period;  ///< between two renewals
 };
 
-/// How long ago the holder of a lock renewed it, by the time to live that its key has left. None if
-/// that is not known, or if no process renews the lock.
+/// How long ago the holder of a lock renewed it, by the time that its lease has left, or the key of
+/// a lock without a minimum hold. None if that is not known, or if no process renews the lock.
 std::optional<std::chrono::milliseconds> renewed_ago(
     const records::Holder& holder, std::optional<std::chrono::milliseconds> left);
 

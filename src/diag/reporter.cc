@@ -328,7 +328,7 @@ void Reporter::say_vote(const lock::Reply& reply) {
   if (!news_.newest || acquire == nullptr || acquire->ticket == 0 || refusal->place > 0) return;
   if (std::exchange(warned_of_no_place_, true)) return;
   line(Verbosity::normal,
-       "warning: {} gives us no place in the queue, so --newest may not replace older waiters; "
+       "warning: {} does not let us replace older waiters, so --newest may have no effect; "
        "redlock check names the permissions that are missing",
        servers_.at(reply.ask.server));
 }

@@ -32,6 +32,7 @@ struct Sighting {
   Kind kind = Kind::nothing;
   std::string value;  ///< the token, another form of lock/value.h, or anything. other: its type
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: it never expires
+  std::chrono::milliseconds lease_left{};  ///< by its last renewal, may be over; else ttl_left
   std::string holder;       ///< the holder (JSON as it stored it), empty if unknown
   std::uint64_t fence = 0;  ///< this server's number for that token, 0 if it has none
   unsigned holds = 0;       ///< how many processes hold it, with those that joined; 0: unknown

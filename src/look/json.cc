@@ -169,7 +169,7 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"most_left_s", in_seconds(lock.most_left)},
        {"renewed_s_ago",
         judgement.state == lock::State::held && lock.holder && !lock.shared
-            ? in_seconds(diag::renewed_ago(*lock.holder, lock.most_left))
+            ? in_seconds(diag::renewed_ago(*lock.holder, lock.lease_left))
             : Json()},
        {"overdue", overdue(lock).has_value()},
        {"waiting", lock.waiting ? Json(lock.waiting->size()) : Json()},

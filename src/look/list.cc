@@ -253,7 +253,8 @@ Exit carry_out(const cli::Complete& request) {
   cli::Complete line = request;
   if (request.settings) {
     for (std::string& name : lock_names(*request.settings)) {
-      if (!name.starts_with(request.word)) continue;
+      // A shell shows a candidate as it is.
+      if (!name.starts_with(request.word) || diag::printable(name) != name) continue;
       try {
         redis::check_lock_name(name);
         line.candidates.push_back({std::move(name), ""});

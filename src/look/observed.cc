@@ -104,6 +104,8 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     if (const auto left = sighting.ttl_left) {
       lock.least_left = std::min(lock.least_left.value_or(*left), *left);
       lock.most_left = std::max(lock.most_left.value_or(*left), *left);
+      lock.lease_left =
+          std::max(lock.lease_left.value_or(sighting.lease_left), sighting.lease_left);
     }
     if (!lock.sighting) lock.sighting = sighting;
     if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
@@ -259,7 +261,7 @@ std::string slots_taken(const Observed& lock) {
 
 std::optional<diag::Overdue> overdue(const Observed& lock) {
   if (lock.judgement.state != lock::State::held || lock.shared || !lock.holder) return std::nullopt;
-  return diag::overdue(*lock.holder, lock.most_left);
+  return diag::overdue(*lock.holder, lock.lease_left);
 }
 
 Appearance appearance_of(lock::State state) {

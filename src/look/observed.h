@@ -66,6 +66,8 @@ struct Observed {
   /// The remaining time to live on the agreeing servers, if the lock is held and expires.
   std::optional<std::chrono::milliseconds> least_left;
   std::optional<std::chrono::milliseconds> most_left;
+  /// The same of the latest renewal: a minimum hold lasts longer. Below zero: it is over.
+  std::optional<std::chrono::milliseconds> lease_left;
   std::optional<WaitingQueue> waiting;  ///< if a server says who waits
   std::optional<lock::Done> last_run;   ///< with --once
   std::vector<Refusals> refusals;       ///< the latest first; if we asked for the marks

@@ -37,6 +37,7 @@
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/loop.h"
+#include "os/printable.h"
 #include "os/process.h"
 #include "os/signals.h"
 
@@ -361,7 +362,7 @@ Exit run_command(const std::vector<std::string>& command,
   if (spawned.no_process) os::fail("cannot fork");
   const bool absent = errno == ENOENT || errno == ENOTDIR;
   throw Error(absent ? ExitStatus::not_found : ExitStatus::cannot_execute,
-              "cannot run " + command.front() + ": " +
+              "cannot run " + os::printable(command.front()) + ": " +
                   os::why_not_run(command.front(), spawned.error));
 }
 

@@ -117,7 +117,7 @@ class Plausible:
         return record(self.text, self.time)
 
     def seen(self):
-        return ["seen", "string", self.value, self.number, self.holder(), "7", 1, "", 0, "run", [], 0]
+        return ["seen", "string", self.value, self.number, self.holder(), "7", 1, "", 0, "run", [], 0, self.number]
 
     def waiters(self):
         # None of them is the holder, who would not be shown.
@@ -206,7 +206,7 @@ class HugeHolders(ManyLocks):
     """1000 locks, each holder with 900 kB."""
 
     def seen(self):
-        return ["seen", "string", self.value, self.number, b"x" * 900_000, "7", 1, "", 0, "run", [], 0]
+        return ["seen", "string", self.value, self.number, b"x" * 900_000, "7", 1, "", 0, "run", [], 0, 900]
 
 
 class HugeRecords(ManyLocks):
@@ -219,7 +219,7 @@ class HugeRecords(ManyLocks):
         return ["redlock:{lock%d-%d}:holder" % (int(cursor), at) for at in range(1000)]
 
     answers = {
-        "look": Raw(encode(["seen", "string", TOKEN, 1000, b"x" * 8000, "7", 1, "", 0, "run", [], 0])),
+        "look": Raw(encode(["seen", "string", TOKEN, 1000, b"x" * 8000, "7", 1, "", 0, "run", [], 0, 900])),
         "waiting": Raw(encode(["waiting", 20, *[["w%d" % at, "1000", b"x" * 8000] for at in range(20)]])),
     }
 
@@ -311,7 +311,7 @@ class Escapes(Plausible):
     value = NASTY
 
     def seen(self):
-        return ["seen", NASTY[:20], NASTY, 1000, self.holder(), "7", 1, NASTY, 3, NASTY, [], 0]
+        return ["seen", NASTY[:20], NASTY, 1000, self.holder(), "7", 1, NASTY, 3, NASTY, [], 0, 900]
 
     def names(self, _cursor):
         return [b"redlock:{" + "a\u202eb\u009bc".encode() + b"\x9b}:holder"]
@@ -332,7 +332,7 @@ class EscapesHeld(Escapes):
     """The same, of a lock that is held."""
 
     def seen(self):
-        return ["seen", "string", TOKEN, 1000, self.holder(), "7", 2, "", 0, "run", [], 0]
+        return ["seen", "string", TOKEN, 1000, self.holder(), "7", 2, "", 0, "run", [], 0, 900]
 
 
 class EscapesRevoked(Escapes):
@@ -341,7 +341,7 @@ class EscapesRevoked(Escapes):
     value = b"revoked:" + TOKEN.encode() + b" " + record(NASTY)
 
     def seen(self):
-        return ["seen", "string", self.value, 1000, self.holder(), "7", 1, "", 0, "run", [], 0]
+        return ["seen", "string", self.value, 1000, self.holder(), "7", 1, "", 0, "run", [], 0, 900]
 
 
 class EscapesReplica(Plausible):

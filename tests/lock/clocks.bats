@@ -6,6 +6,7 @@
 # The wall clocks of servers are corrected, forward and back.
 
 load ../lib/common
+load ../lib/queue
 
 setup_file() { cc -O1 -shared -fPIC -o "$BATS_FILE_TMPDIR/clock.so" "$TESTS/lib/clock.c"; }
 setup() { export REDLOCK_RESTART_GRACE=0; }
@@ -105,4 +106,25 @@ print(*[int(run["began_ms"]) for run in json.load(sys.stdin)["locks"][0]["runs"]
   # Also when the clock has caught up.
   set_clock A 3602
   run -0 "$REDLOCK" run -n L -- true
+}
+
+@test "clocks: --newest does not give way to a run that ended, on a server that is or was an hour ahead" {
+  clocked A 3600
+  clocked B 0
+  clocked C 0
+  local when holder
+  for when in ahead 'two servers lost their data' corrected; do
+    [[ $when != two* ]] || { cli B flushall && cli C flushall; } >/dev/null
+    [[ $when != corrected ]] || set_clock A 0
+    background "$REDLOCK" run L -- bash -c 'until [[ -e $0 ]]; do read -rt 0.05 <>"$NAP"; done' "$SCRATCH/go.$when"
+    holder=$BACKGROUND_PID
+    wait_for_key A L
+    wait_for_key B L
+    background "$REDLOCK" run --newest L -- true
+    wait_until "$BOUND" queued 1
+    : >"$SCRATCH/go.$when"
+    await "$BACKGROUND_PID"
+    [[ $status == 0 ]] || fail "$when: $stderr"
+    await "$holder"
+  done
 }

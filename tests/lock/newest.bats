@@ -230,6 +230,7 @@ PY
   await "$first"
   await "$second"
   [[ $(ran) == 'first second' ]] || fail "$(ran)"
+  assert_contains "$stderr" 'does not let us replace older waiters, so --newest may have no effect'
 }
 
 @test "newest: without the permission for the queue, one line says that it has no effect" {
@@ -244,10 +245,10 @@ PY
   hold
   run --separate-stderr "$REDLOCK" run --newest -w 3 "$LOCK" -- true
   assert_status 1
-  count_text <(echo "$stderr") 'gives us no place in the queue, so --newest may not replace older waiters'
+  count_text <(echo "$stderr") 'does not let us replace older waiters, so --newest may have no effect'
   ((COUNT == 1)) || fail "$COUNT times: $stderr"
   run --separate-stderr "$REDLOCK" run -w 3 "$LOCK" -- true
-  refute_contains "$stderr" 'no place'
+  refute_contains "$stderr" 'no effect'
 }
 
 # ---- --build -------------------------------------------------------------------------------------

@@ -195,6 +195,22 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   refute_contains "$output" dead
 }
 
+@test "status, list: a dead holder looks dead, although a minimum hold keeps its key" {
+  hold L --ttl 3s --min-hold 60s
+  status --json L
+  is 'l["overdue"]' False
+  is '0 <= l["renewed_s_ago"] <= 3' True
+  local worker job
+  worker=$(child_of "$BACKGROUND_PID")
+  job=$(child_of "$worker")
+  kill -KILL "$worker" "$BACKGROUND_PID" "$job"
+  looks_dead() { status L && [[ $output =~ 'last renewed '.*' (every 1 s): the holder may be dead' ]]; }
+  wait_until "$BOUND" looks_dead
+  [[ $output =~ expires\ +in\ [345][0-9.]*\ s ]] || fail "$output"
+  list
+  has 'L overdue 3/3'
+}
+
 @test "status: a string of another client, a key of another type, a Redisson lock" {
   everywhere set plain anybodys-secret px 600000
   everywhere lpush list x
@@ -499,17 +515,6 @@ start_limited() {
     assert_contains "$stderr" 'standard output: it is closed'
     [[ $stderr != *$'\n'* ]] || fail "$stderr"
   done
-}
-
-@test "status: a lock's name has no power over the terminal, in the commands that status proposes either" {
-  local name=$'n\u009b31mx\u202ey\xff' text
-  "$REDLOCK" run --min-hold 60s "$name" -- true
-  run -1 "$REDLOCK" run -n "$name" -- true
-  run "$REDLOCK" status "$name"
-  for text in $'\u009b' $'\u202e' $'\xff'; do
-    refute_contains "$output" "$text"
-  done
-  assert_contains "$output" "redlock history --refused"
 }
 
 @test "status: a run in CI says by default which job it is, and not with -m or without its command" {

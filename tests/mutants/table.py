@@ -113,7 +113,7 @@ MISTAKES = [
       "nobody ever leaves the queue", ["lock/queue: nor is the one that has the lock"]),
     M("redis/scripts/parts/turn.lua", "return 'dead' end", "return 'called' end",
       "a killed writer keeps readers out", ["lock/stopped: stopped: a killed writer keeps no reader out"]),
-    M("redis/scripts/parts/turn.lua", "if #name > 64 then return unlink(queue) end", "",
+    M("redis/scripts/parts/turn.lua", "if not is_small(queue, 192) then return unlink(queue) end", "",
       "long names in the queue block the server", ["servers/sizes"]),
     M("redis/scripts/parts/turn.lua", "(not waiter or (dropped == 0 and not passes))", "false",
       "a release goes through the whole queue", ["lock/scripts: a hand-over looks at 64 waiters"]),
@@ -360,7 +360,7 @@ MISTAKES = [
       "return redis.pcall('GET', key)",
       "a foreign value of 100 MB is read whole with each question", ["servers/sizes"]),
     M("redis/scripts/hand_on.lua", "#taken <= tonumber(slots, 16)", "#taken < tonumber(slots, 16)",
-      "one slot stays free while others wait", ["lock/slots: as many as there are enter at once"]),
+      "one slot stays free while others wait", ["lock/slots: three jobs run; the fourth gives up with -n, or waits until a slot is free"]),
 
     # ---- several locks, holds, slots, services
     M("lock/stages.h", "std::ranges::sort(names);", ";",

@@ -91,14 +91,16 @@ TEST_CASE("a reader that we ask for is named to the server; those that cannot be
       array_of({token, "9", std::string(8193, 'x'), "1", "x"}),
       array_of({token, "9", "{}", "1", std::string(81, 'x')})};
   server.write(
-      "*12\r\n$4\r\nseen\r\n$6\r\nstring\r\n$1\r\nx\r\n:9\r\n$2\r\n{}\r\n$1\r\n0\r\n:0\r\n"
+      "*13\r\n$4\r\nseen\r\n$6\r\nstring\r\n$1\r\nx\r\n:9\r\n$2\r\n{}\r\n$1\r\n0\r\n:0\r\n"
       "$0\r\n\r\n:0\r\n$0\r\n\r\n*" +
       std::to_string(readers.size()) + "\r\n");
   for (const std::string& reader : readers) server.write(reader);
-  server.write(":1\r\n*2\r\n$7\r\nwaiting\r\n:0\r\n");
+  server.write(":1\r\n:-5000\r\n*2\r\n$7\r\nwaiting\r\n:0\r\n");
   questions.turn(kStart);
   REQUIRE(questions.finished());
-  CHECK(std::get<lock::Sighting>(observer.take(0).seen).readers.size() == 1);
+  const auto seen = std::get<lock::Sighting>(observer.take(0).seen);
+  CHECK(seen.readers.size() == 1);
+  CHECK(seen.lease_left == -5s);
 }
 
 TEST_CASE("a Cluster that cannot be asked for its map: the reason is kept") {

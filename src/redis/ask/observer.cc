@@ -49,7 +49,7 @@ std::optional<lock::Reader> read_reader(const Value& reply) {
 
 std::optional<lock::Sighting> read_sighting(const Value& reply) {
   const std::vector<Value>& part = reply.elements;
-  if (!fits(reply, "sssissisisai") || part[1].text.size() > kMostOfWord ||
+  if (!fits(reply, "sssissisisaii") || part[1].text.size() > kMostOfWord ||
       part[2].text.size() > kMostOfValue || part[4].text.size() > kMostOfHolder ||
       part[7].text.size() > kMostOfWord || part[9].text.size() > kMostOfWord) {
     return std::nullopt;
@@ -78,6 +78,8 @@ std::optional<lock::Sighting> read_sighting(const Value& reply) {
   sighting.reader_count =
       static_cast<std::size_t>(std::clamp(part[11].integer, listed, kMostReaderCount));
   if (part[3].integer != -1) sighting.ttl_left = read_length(part[3]);
+  constexpr std::int64_t kMost = 3'650LL * 24 * 3600 * 1000;  // more comes from a wrong clock
+  sighting.lease_left = std::chrono::milliseconds(std::clamp(part[12].integer, -kMost, kMost));
   return sighting;
 }
 

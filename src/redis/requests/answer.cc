@@ -101,9 +101,9 @@ lock::Unreachable unusable_fence(const LockContext& context, std::string_view va
     what = untrusted(value) + ", far ahead of its clock";
   }
   return {false, true,
-          "the fencing number in the key \"" + context.fence_key + "\" is not usable (" + what +
-              "); delete that key there, and numbers go on from the server's clock (see THE FENCE "
-              "in redlock-protocol(7))"};
+          "the fencing number in the key \"" + untrusted(context.fence_key) + "\" is not usable (" +
+              what + "); delete that key there, and numbers go on from the server's clock (see THE "
+              "FENCE in redlock-protocol(7))"};
 }
 
 std::optional<lock::Answer> read_acquire(const LockContext& context, std::string_view word,

@@ -13,7 +13,7 @@
 
 local lines = redis.pcall('XLEN', KEYS[1])
 local size = redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 0)
-if type(lines) == 'number' and type(size) == 'number' and size > math.min(65536 + 4096 * lines, 32e6) then
+if type(lines) == 'number' and type(size) == 'number' and size > math.min(65536 + 4096 * lines, 12e6 + 200 * lines) then
   return {'long', lines, size}
 end
 local page = {'log'}

@@ -21,7 +21,7 @@ if ARGV[1] == 'skipped' or ARGV[1] == 'superseded' then
   -- The last block of the stream counts with its own size, the others with that of the first one.
   local lines = redis.pcall('XLEN', KEYS[1])
   local size = redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 1)
-  local long = type(lines) == 'number' and type(size) == 'number' and size > math.min(65536 + 4096 * lines, 32e6)
+  local long = type(lines) == 'number' and type(size) == 'number' and size > math.min(65536 + 4096 * lines, 12e6 + 200 * lines)
   local last = long and {} or redis.pcall('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
   local line = last[1] and last[1][2] or {}
   if line[2] == ARGV[1] then

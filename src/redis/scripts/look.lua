@@ -7,11 +7,11 @@
 -- ARGV[2]  a token or '': if it is a reader's, the readers begin with it
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
---  {{token, for how many more ms, who or '', fence, run}, …}, readers}
+--  {{token, for how many more ms, who or '', fence, run}, …}, readers, lease}
 --     pttl -1: it never expires. fence: the number of the holder's token on this server, or '0'. holds: how many
 --     processes hold the lock, 0 if unknown. member, count: the holder of a Redisson lock, which is a hash, and
 --     how often it holds it. run: the log's name for the token's run. Then the readers, 100 at most, and how many
---     there are.
+--     there are. lease: for how many more ms the latest renewal counts, or pttl. A minimum hold may last longer.
 -- {'replica', 'host:port of the primary'}
 --include sizes
 --include replica
@@ -33,7 +33,7 @@ if kind == 'hash' then
   local ours = #all == 2 and string.match(all[1], '^(.*):0$')
   if ours and string.find(ours, '^%l-:?r' .. string.rep('%x', 39)) then kind, value = 'string', ours end
 end
-local who, fence, holds, member, count, run, readers, there = '', '0', 0, '', 0, '', {}, 0
+local who, fence, holds, member, count, run, readers, there, lease = '', '0', 0, '', 0, '', {}, 0, nil
 
 if #value > 1024 then
   -- It is not ours, and may be so long that reading it would block the server.
@@ -45,6 +45,7 @@ elseif kind == 'string' then
   local now = redis.pcall('TIME')
   local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
   each(field(KEYS[2], 'holds:' .. token, 65536), function(hold, ends)
+    lease = math.max(ends - clock, lease or ends - clock)
     if hold == token or tonumber(ends) > clock then holds = holds + 1 end
   end)
   if string.sub(token, 1, 7) == 'shared:' and redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then
@@ -79,4 +80,4 @@ elseif kind == 'hash' then
   end
 end
 return {'seen', kind, string.sub(value, 1, 1024), left, who, fence, holds, member, count, run, readers,
-        there}
+        there, lease or left}

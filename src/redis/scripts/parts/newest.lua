@@ -24,14 +24,17 @@ if ARGV[12] == '1' and not ours and not joins then
                 ends > clock and (asked_lately(ends) or tell(other, 'newer') ~= 0)) then
     return {'superseded', '', 0, #who <= 8192 and who or ''}
   end
-  if ticket and other ~= us then
-    try('SET', newest, string.format('%.0f %.0f %s waits ', build, ticket, us) .. ARGV[3], 'PX', 2592000000)
+  local noted = not ticket or other == us
+  if not noted then
+    noted = try('SET', newest, string.format('%.0f %.0f %s waits ', build, ticket, us) .. ARGV[3], 'PX', 2592000000)
     if other then tell(other, 'free') end
   end
   -- A clock may have been set back since the last one came.
   local refuse_any = refuse
   refuse = function(...)
     local answer = refuse_any(...)
+    -- Without permission for that key we replace nobody, as without a place in the queue.
+    if not noted then answer[7] = 0 end
     if not ticket then
       answer[6] = string.format('%.0f', math.min(math.max(answer[6], (last or 0) + 1), 2 ^ 53))
     end

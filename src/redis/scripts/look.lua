@@ -8,10 +8,10 @@
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
 --  {{token, for how many more ms, who or '', fence, run}, …}, readers}
---     pttl -1: it never expires. fence: the number of the holder's token on this server, or '0'. holds: how many
---     processes hold the lock, 0 if unknown. member, count: the holder of a Redisson lock, which is a hash, and
---     how often it holds it. run: the log's name for the token's run. Then the readers, 100 at most, and how many
---     there are.
+--     type: 'string' also for a lock of ours in Redisson's form. pttl -1: it never expires. fence: the number of the
+--     holder's token on this server, or '0'. holds: how many processes hold the lock, 0 if unknown. member, count: the
+--     holder of a Redisson lock, which is a hash, and how often it holds it. run: the log's name for the token's run.
+--     Then the readers, 100 at most, and how many there are.
 -- {'replica', 'host:port of the primary'}
 --include sizes
 --include replica

@@ -14,16 +14,21 @@
 -- KEYS[5], ARGV[10]  only for --once: the mark, and how long ago its run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
---     trace: this name was never locked here ('none'), or last since the server started ('present') or before
---     ('earlier'). fence: '0' if the server could not store one. clock: ms since 1970, '0' if unknown.
+--     uptime: 0 if unknown. trace: this name was never locked here ('none'), or last since the server started
+--     ('present') or before ('earlier'). fence: '0' if the server could not store one, or we join. clock: ms since
+--     1970, '0' if unknown.
 -- {'done', ms since that run began, how many ms the mark still stays, who or ''}
--- {'refused', value, pttl, holder or '', clock, ticket, place, how many wait}    the key has another value;
---     pttl -1: it never expires. value '': there is no lock to join. value 'revoked:TOKEN', pttl -2: the tombstone
---     has our token. ticket: for a waiter that joins the queue now. place: ours, 0 outside the queue.
+-- {'refused', value, pttl, holder or '', clock, ticket, place, how many wait}    the key has another value
+--     value: its first 1024 bytes, or 'type:TYPE' if it is not a string; '': there is no lock to join;
+--     'revoked:TOKEN', pttl -2: the tombstone has our token. pttl -1: it never expires. holder: who has the token,
+--     as JSON, also that of a lock that cools or was revoked. ticket: for a waiter that joins the queue now. place:
+--     ours, from 1; 0 outside the queue.
 -- {'turn', waiter, how many ms it lasts, '', clock, ticket, place, how many wait}    the lock is free
 -- {'fresh', uptime in s}    the server restarted since the last lock, and may have forgotten it
 -- {'unusable', value}    the fence hash has no number that can grow; value: its first bytes, or 'type:list'
--- {'replica', 'host:port of the primary'}
+-- {'replica', 'host:port of the primary'}    where this server would grant, or cannot put us into the queue
+-- an error, 'HOLDS …' or the server's own: we join, and the script cannot read or write the list of holds, or it would
+--     be longer than 65536 bytes
 --
 -- Only pcalls (try) that write to the queue and the fence hash come before the SET, and every command after it is a
 -- pcall: a failing script does not roll back, and an error after the SET would hide that we hold the lock.

@@ -3,10 +3,10 @@
 -- Leaves a tombstone for our token, right after its release: an acquire or repair that may still be on its way
 -- here, over a connection that the client has given up, finds it and refuses.
 --
--- KEYS[1]  the lock, KEYS[2] the tombstone: tokens with blanks between them, the latest first
+-- KEYS[1]  the lock, KEYS[2] the tombstone: tokens with blanks between them, the latest first, 65536 bytes at most
 -- KEYS[3]  of a reader: the readers, see readers.lua
 -- ARGV[1]  our token
--- ARGV[2]  how long the tombstone stays at least, in ms
+-- ARGV[2]  how long the tombstone stays at least, in ms: the ttl and 10 s
 --
 -- {'buried'}, {'held'}: the lock still has the token, so other processes hold it
 local function long(size, longest)

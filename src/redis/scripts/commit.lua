@@ -8,7 +8,9 @@
 -- ARGV[1]  our token
 -- ARGV[2]  the number
 --
--- {'committed'}, {'not_committed', last number or '0'}
+-- {'committed'}    the counter has the number, with the run_id that it had, and the holder hash has it, too
+-- {'not_committed', last number or '0'}    '0': the lock does not have our token, or the counter is not a number.
+--     A number more than 10^13 ahead of this server's clock never gets a yes
 --include read
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' or read(KEYS[1], 1024) ~= ARGV[1] then
   return {'not_committed', '0'}

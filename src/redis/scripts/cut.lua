@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Goes with a renewal of a lock that lives much longer than the renewal asked for, best effort: if nobody else can have
--- asked for that, the server's clock was set back. Then the lock gets the time to live that we asked for.
+-- Goes with a renewal of a lock that lives much longer than the renewal asked for, best effort: if our hold is the only
+-- one, and no process has left a minimum hold, nobody else can have asked for that, so the server's clock was set back.
+-- Then the lock gets the time to live that we asked for.
 --
 -- KEYS[1]  the lock, KEYS[2] the holder hash
 -- ARGV[1]  the lock's token, ARGV[2] our hold

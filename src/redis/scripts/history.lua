@@ -6,8 +6,10 @@
 -- ARGV[1]  the ID of the first line of the page, '+' for the latest line of the log
 -- ARGV[2]  how many lines at most
 --
--- {'log', {id, event, run, data, count, time}, …}    as in log.lua; '' for a field that is missing, or too long
--- {'long', how many lines, how many bytes}     longer lines than redlock's: the script does not read them
+-- {'log', {id, event, run, data, count, time}, …}    as in log.lua; '' for a field that is missing, or
+--     longer than 2048 bytes
+-- {'long', how many lines, how many bytes}    longer lines than redlock's: the log takes more than 64 KiB and 4096
+--     bytes for each line, or more than 12 MB and 200 bytes for each line, and the script does not read it
 -- {'replica', 'host:port of the primary'}
 --include replica
 

@@ -6,7 +6,7 @@
 -- KEYS[1]  the holder hash, and no other key, as in renew.lua
 -- ARGV[1]  the lock's token, ARGV[2] our hold
 -- ARGV[3]  how long it counts, in ms: the ttl
--- ARGV[4]  the hash's time to live, in ms
+-- ARGV[4]  the hash's time to live at least, in ms: that of the lock and 10 s
 --
 -- {'held'}, {'missing'}
 --include field

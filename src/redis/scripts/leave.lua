@@ -7,14 +7,20 @@
 -- KEYS[1]  the lock, KEYS[2] the holder hash
 -- ARGV[1]  the lock's token
 -- ARGV[2]  our hold: the token itself for the process that took the lock, else another secret
--- ARGV[3]  the rest of a minimum hold, in ms, or 0
+-- ARGV[3]  the rest of a minimum hold, in ms, or 0. The lock cools for the longest rest of all its holds, but not
+--          longer than it would live
 -- and only for a lock that one process, the keeper, renews and another one, the owner, releases:
 -- KEYS[3]  the fence hash. A note there says that the token was released: so the keeper neither takes the release
 --          for a loss nor puts the lock back
 -- ARGV[4]  which process asks: 'owner', or 'keeper', which knows of the release and finishes it
--- ARGV[5]  how long the note stays at least, in ms: until the keeper has given up
+-- ARGV[5]  how long the note stays at least, in ms: until the keeper has given up. It stays as long as the lock would
+--          have lived, if that is longer
 --
--- {'released'}, {'cooling'}, {'kept'}: others still hold it, {'missing'}, {'not_mine', value}
+-- {'released'}    also if the lock is gone, and the owner finds the keeper's note: the keeper has done this request
+-- {'cooling'}, also if it cools already
+-- {'kept'}    others still hold it, or we joined, and the list of holds lacks our hold. Holds that have expired do not
+--     count, except that of the process that took the lock: it must leave, or the lock expires
+-- {'missing'}, {'not_mine', value}    as in release.lua
 --include leaving
 --include read
 

@@ -8,10 +8,11 @@
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
 --  {{token, for how many more ms, who or '', fence, run}, …}, readers, lease}
---     pttl -1: it never expires. fence: the number of the holder's token on this server, or '0'. holds: how many
---     processes hold the lock, 0 if unknown. member, count: the holder of a Redisson lock, which is a hash, and
---     how often it holds it. run: the log's name for the token's run. Then the readers, 100 at most, and how many
---     there are. lease: for how many more ms the latest renewal counts, or pttl. A minimum hold may last longer.
+--     type: 'string' also for a lock of ours in Redisson's form. pttl -1: it never expires. fence: the number of the
+--     holder's token on this server, or '0'. holds: how many processes hold the lock, 0 if unknown. member, count: the
+--     holder of a Redisson lock, which is a hash, and how often it holds it. run: the log's name for the token's run.
+--     Then the readers, 100 at most, and how many there are. lease: for how many more ms the latest renewal counts, or
+--     pttl. A minimum hold may last longer.
 -- {'replica', 'host:port of the primary'}
 --include sizes
 --include replica

@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Marks that a run of this name was successful, and when it began, by this server's own clock: so the mark means
--- the same however late the request arrives, as far as the client knows that clock.
+-- the same however late the request arrives, as far as the client knows that clock. The mark of a later run stays as
+-- it is, and so does that of a larger build. A new mark does not expire before the one that it replaces. But a mark of
+-- a run that began later than now, by this clock, gives way, and its expiry does not count.
 --
 -- KEYS[1]  the mark
 -- ARGV[1]  when the run began, in ms since 1970, as far as the client knows this server's clock; '': it does not

@@ -6,7 +6,7 @@
 -- KEYS[1]  the lock, and no other key, as in renew.lua
 -- ARGV[1]  our token
 --
--- {'released'}, {'missing'}, {'not_mine', value}
+-- {'released'}, {'missing'}, {'not_mine', value}    value: as in acquire.lua
 --include string
 local value = read(KEYS[1], #ARGV[1] + 1024)
 if value == ARGV[1] or value == 'cooling:' .. ARGV[1] or

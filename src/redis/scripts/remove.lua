@@ -4,7 +4,8 @@
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the tombstone, if it is a redlock lock: it gets the lock's token, so that no late request of the holder
---          puts the lock back here. It stays 10 s longer than the lock would have lived
+--          puts the lock back here. It stays 10 s longer than the lock would have lived, or 24 h and 10 s if the lock
+--          never expires. If the script cannot write it, the answer is the same
 -- KEYS[3]  the readers, if the lock is shared: see readers.lua. The tombstone has the token of each
 -- ARGV[1]  the type of the key
 -- ARGV[2]  the first 1024 bytes of its value, if it is a string

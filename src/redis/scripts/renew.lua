@@ -6,7 +6,8 @@
 -- ARGV[1]  our token
 -- ARGV[2]  the time to live, in ms: the ttl, or the rest of the minimum hold, whichever is longer
 --
--- {'renewed'}, {'renewed', pttl}: it lives much longer, see cut.lua; {'missing'}, {'not_mine', value}
+-- {'renewed'}, {'renewed', pttl}: it lives more than 1 s longer than ARGV[2], see cut.lua
+-- {'missing'}, {'not_mine', value}    value: as in acquire.lua
 --include string
 local value = read(KEYS[1], 1024)
 if value ~= ARGV[1] then return {'not_mine', string.sub(value or '', 1, 1024)} end

@@ -7,7 +7,9 @@
 --
 -- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
 --
--- {'granted'}, {'refused', value, pttl, '', '0'}, {'released'}
+-- {'granted'}    the lock has our token, again or still
+-- {'refused', value, pttl, '', '0'}    as in acquire.lua
+-- {'released'}    the fence hash says so: the owner has released the lock by its token
 --include noted
 
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then

@@ -10,7 +10,7 @@
 -- ARGV[3]  the channel of the notices to the holder; of readers, its beginning, before the token
 --
 -- {'revoked', how many subscribers, the readers, with blanks between them, changed}    changed: 0 if it was revoked
---     before; then the value stays
+--     before; then the value stays, and the holder is notified again
 -- {'missing'}, {'not_mine', value}
 --include sizes
 --include string

@@ -5,7 +5,7 @@
 -- KEYS[1] to KEYS[3]  queue, alive and waiters: see queue.lua; no other key, as a user that reads locks may lack
 --                     the permission for these
 --
--- {'waiting', how many, {waiter, for how many ms, who or ''}, …}: the first 20, in their order
+-- {'waiting', how many count, {waiter, for how many ms, who or ''}, …}: the first 20 that count, in their order
 --include sizes
 --include field
 local time = redis.call('TIME')

@@ -15,6 +15,7 @@
 #include <exception>
 #include <new>
 
+#include "check/check.h"
 #include "cli/command_line.h"
 #include "driver/output.h"
 #include "error.h"
@@ -31,6 +32,7 @@ namespace {
 
 using namespace redlock;
 
+using check::carry_out;
 using force::carry_out;
 using hold::carry_out;
 using look::carry_out;

@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "config/settings.h"
-#include "diag/text.h"
 #include "diag/reporter.h"
+#include "diag/text.h"
 #include "lock/session.h"
 #include "lock/time.h"
 #include "os/process.h"

@@ -6,7 +6,7 @@
 #include "config/settings.h"
 #include "lock/session.h"
 #include "records/records.h"
-#include "redis/ask/questions.h"
+#include "redis/connection/questions.h"
 #include "redis/servers/server_set.h"
 #include "redis/tls/context.h"
 

@@ -33,7 +33,7 @@ void rest(lock::Duration pause) {
 }
 
 /// Whether a quorum does not show the holder of `before` any more.
-bool is_gone(const look::Observed& lock, const look::Observed& before) {
+bool is_gone(const observe::Observed& lock, const observe::Observed& before) {
   const std::string_view token = lock::owner_of(*before.sighting);
   std::size_t gone = 0;
   for (std::size_t server = 0; server < lock.seen.size(); ++server) {
@@ -66,7 +66,7 @@ bool confirmed(std::string_view question) {
 void refuse_pattern(const std::string& pattern, const config::Settings& settings) {
   constexpr std::size_t kMost = 10;
   if (!cli::is_pattern(pattern)) return;
-  std::vector<std::string> names = look::Query(settings).names("holder", pattern);
+  std::vector<std::string> names = observe::Query(settings).names("holder", pattern);
   if (names.empty()) return;
   const std::size_t more = names.size() - std::min(names.size(), kMost);
   names.resize(names.size() - more);
@@ -91,17 +91,17 @@ class Forcing {
                   "release --force asks before it stops a job, and there is no terminal to ask on; "
                   "--yes skips the question");
     }
-    look::Query query(settings_);
+    observe::Query query(settings_);
     lock_ = query.look({request_.name}).front();
     const bool enough = lock_.knows_enough();
     if (!settings_.quiet || !enough) driver::complain(query.complaints());
     if (!enough) {
       return fail(ExitStatus::unavailable,
-                  ": " + look::too_few(lock_.judgement.answered, settings_.servers.size()) +
+                  ": " + observe::too_few(lock_.judgement.answered, settings_.servers.size()) +
                       "; nothing was done");
     }
     const State state = lock_.judgement.state;
-    const bool left_over = state == State::free && !look::left_overs(lock_).empty();
+    const bool left_over = state == State::free && !observe::left_overs(lock_).empty();
     if (state == State::free && !left_over) {
       refuse_pattern(request_.name, settings_);
       say(cli::is_pattern(request_.name)
@@ -111,7 +111,7 @@ class Forcing {
     }
     if (asks || !settings_.quiet) {
       const diag::Screen screen = driver::output_screen(settings_, STDERR_FILENO);
-      std::fputs(look::as_block(lock_, settings_, screen).c_str(), stderr);
+      std::fputs(observe::as_block(lock_, settings_, screen).c_str(), stderr);
     }
     hold_ = lock_.holder && lock_.holder->maintenance;
     const bool others = state == State::foreign || state == State::undecided;
@@ -176,8 +176,8 @@ class Forcing {
   /// quorum. The key of another program needs --now, as always.
   ExitStatus remove_left_overs() {
     constexpr lock::Duration kSettled = std::chrono::seconds(2);
-    const std::vector<std::size_t> servers = look::left_overs(lock_);
-    const auto shown = [&](const look::Observed& lock) {
+    const std::vector<std::size_t> servers = observe::left_overs(lock_);
+    const auto shown = [&](const observe::Observed& lock) {
       std::vector<std::string> values;
       for (const std::size_t server : servers) {
         const auto* seen = std::get_if<lock::Sighting>(&lock.seen[server]);
@@ -194,8 +194,8 @@ class Forcing {
     }
     const std::vector<std::string> before = shown(lock_);
     rest(kSettled);
-    lock_ = look::look_at(request_.name, settings_);
-    const bool same = look::left_overs(lock_) == servers && shown(lock_) == before;
+    lock_ = observe::look_at(request_.name, settings_);
+    const bool same = observe::left_overs(lock_) == servers && shown(lock_) == before;
     if (!same || lock_.judgement.state != State::free) {
       return fail(ExitStatus::conflict, " has changed since; nothing was deleted, try again");
     }
@@ -277,8 +277,9 @@ class Forcing {
       return not_deleted(0, takeover);
     }
     const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
-    if (const auto late = takeover.notified() == 0 ? look::overdue(lock_) : std::nullopt) {
-      say(fmt::format(" {}: it could not be notified; {}; the lock is free when it expires{}; "
+    if (const auto late = takeover.notified() == 0 ? observe::overdue(lock_) : std::nullopt) {
+      say(
+          fmt::format(" {}: it could not be notified; {}; the lock is free when it expires{}; "
                       "--now frees it immediately",
                       how, describe(*late), latest()));
       return request_.wait_gone ? wait() : ExitStatus::ok;
@@ -334,7 +335,7 @@ class Forcing {
     if (result != TakeoverResult::yes) return not_taken(result, takeover);
     if (!settings_.quiet) {
       driver::complain(
-          look::may_keep(takeover.silent(), lock_.most_left, request_.name, settings_));
+          observe::may_keep(takeover.silent(), lock_.most_left, request_.name, settings_));
     }
     say(" is free" + how_free());
     return ExitStatus::ok;
@@ -377,10 +378,10 @@ class Forcing {
     const lock::Instant limit =
         lock_.most_left ? os::boot_now() + *lock_.most_left + kPatience : lock::kNever;
     for (lock::Duration pause = milliseconds(50);; pause = std::min(pause * 2, kLongestPause)) {
-      const look::Observed next = look::look_at(request_.name, settings_);
+      const observe::Observed next = observe::look_at(request_.name, settings_);
       const State state = next.judgement.state;
       if (is_gone(next, lock_)) {
-        const std::string_view word = look::appearance_of(state).word;
+        const std::string_view word = observe::appearance_of(state).word;
         say(state == State::free ? " is free"
                                  : fmt::format(" is free of its old holder, and {}", word));
         return ExitStatus::ok;
@@ -398,7 +399,7 @@ class Forcing {
   const cli::ForceRelease& request_;
   const config::Settings& settings_;
   std::string name_;  ///< as sentences name the lock
-  look::Observed lock_;
+  observe::Observed lock_;
   bool hold_ = false;     ///< it is a maintenance hold: there is no job to wait for
   bool revoked_ = false;  ///< on enough servers: its holder has no quorum
 };

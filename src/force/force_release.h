@@ -6,9 +6,9 @@
 #include "driver/setup.h"
 #include "error.h"
 #include "lock/judgement.h"
-#include "look/observed.h"
+#include "observe/observed.h"
 #include "records/records.h"
-#include "redis/ask/questions.h"
+#include "redis/connection/questions.h"
 
 namespace redlock::force {
 
@@ -21,7 +21,7 @@ ExitStatus carry_out(const cli::ForceRelease& request);
 class Takeover {
  public:
   /// Both must outlive this.
-  Takeover(const config::Settings& settings, const look::Observed& lock);
+  Takeover(const config::Settings& settings, const observe::Observed& lock);
 
   void revoke(const records::Holder& by);
   /// Writes the revocation into the log of each server that has revoked the lock.
@@ -49,7 +49,7 @@ class Takeover {
   [[nodiscard]] std::string token_on(std::size_t server) const;
 
   const config::Settings& settings_;
-  const look::Observed& lock_;
+  const observe::Observed& lock_;
   driver::Interview interview_;
   std::vector<std::size_t> targets_;  ///< servers that show the lock, or a key that was left over
   std::vector<std::size_t> free_;     ///< servers that show no key

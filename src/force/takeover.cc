@@ -14,7 +14,7 @@ namespace redlock::force {
 
 namespace {
 
-const lock::Sighting& sighting_of(const look::Observed& lock, std::size_t server) {
+const lock::Sighting& sighting_of(const observe::Observed& lock, std::size_t server) {
   return std::get<lock::Sighting>(lock.seen[server]);
 }
 
@@ -25,7 +25,7 @@ const lock::Unreachable* silence(const std::optional<lock::Answer>& answer) {
 
 }  // namespace
 
-Takeover::Takeover(const config::Settings& settings, const look::Observed& lock)
+Takeover::Takeover(const config::Settings& settings, const observe::Observed& lock)
     : settings_(settings), lock_(lock), interview_(settings), answers_(lock.seen.size()) {
   std::set<std::string> readers;
   for (std::size_t server = 0; server < lock.seen.size(); ++server) {
@@ -38,7 +38,7 @@ Takeover::Takeover(const config::Settings& settings, const look::Observed& lock)
   }
   readers_.assign(readers.begin(), readers.end());
   if (lock.judgement.state == lock::State::free) {
-    targets_ = look::left_overs(lock);
+    targets_ = observe::left_overs(lock);
   } else if (!lock.judgement.agreeing.empty()) {
     targets_ = lock.judgement.agreeing;
   }

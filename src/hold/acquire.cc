@@ -19,7 +19,7 @@
 #include "lock/by_token.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
-#include "look/observed.h"
+#include "observe/json.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/signals.h"
@@ -49,18 +49,18 @@ std::string refused_json(const std::string& lock_name, const lock::Waiting& last
   Json left;
   if (newer) {
     state = "superseded";
-    holder = look::holder_json(records::read_holder(newer->who));
+    holder = observe::holder_json(records::read_holder(newer->who));
   } else if (const auto& refusal = last.refusal) {
     using Kind = lock::Sighting::Kind;
     lock::Sighting seen;  // what a look at the key on that server would have shown
     seen.kind = lock::type_of(refusal->blocker) ? Kind::other : Kind::value;
     seen.value = refusal->blocker;
     seen.holder = refusal->holder;
-    state = look::appearance_of(lock::state_of(seen)).word;
-    holder = look::holder_json(records::read_holder(refusal->holder));
+    state = observe::appearance_of(lock::state_of(seen)).word;
+    holder = observe::holder_json(records::read_holder(refusal->holder));
     if (refusal->ttl_left) {
       const auto since = std::chrono::ceil<milliseconds>(now - last.refused_at);
-      left = look::in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
+      left = observe::in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
     }
   }
   return Json::object({{"acquired", false},
@@ -118,15 +118,15 @@ class Acquirer : private driver::Host {
     if (held_) return ExitStatus::ok;
     if (ward_gone_) return ExitStatus::usage;
     if (interrupted_ != 0) return Exit::by_signal(interrupted_);
-    const Exit result = driver::exit_of(session_.outcome(),
-                                        {.conflict = settings_.conflict_exit_code, .done = 0});
+    const Exit result =
+        driver::exit_of(session_.outcome(), {.conflict = settings_.conflict_exit_code, .done = 0});
     const lock::Outcome::Kind kind = session_.outcome().kind;
     const bool refused =
         kind == lock::Outcome::Kind::conflict || kind == lock::Outcome::Kind::superseded;
     if (!request_.json || !refused) return result;
-    return driver::print(refused_json(lock_.name, session_.waiting(), session_.superseded(),
-                                      os::boot_now()),
-                         result);
+    return driver::print(
+        refused_json(lock_.name, session_.waiting(), session_.superseded(), os::boot_now()),
+        result);
   }
 
  private:
@@ -174,8 +174,8 @@ class Acquirer : private driver::Host {
   /// The token is printed. Waits for more servers to grant the lock, so that it survives the loss
   /// of one.
   void linger() {
-    servers_.log(won_, records::word_for(won_.event),
-                 to_json(records::log_entry(won_, who_now())), os::boot_now());
+    servers_.log(won_, records::word_for(won_.event), to_json(records::log_entry(won_, who_now())),
+                 os::boot_now());
     driver_.finish_requests([this] { return !servers_.awaits_replies(); },
                             driver_.now() + settings_.request_timeout());
   }
@@ -210,7 +210,7 @@ class Acquirer : private driver::Host {
     if (!settings_.verbose && (settings_.quiet || !os::Stderr::is_terminal())) return;
     out_.line(fmt::format("redlock: {} is held for maintenance until {}; to end that sooner: {}",
                           diag::lock_name(lock_.name), config::format_moment(expiry()),
-                          look::release_command(lock_.name)));
+                          observe::release_command(lock_.name)));
   }
 
   void give_back() noexcept { driver::give_back(driver_, plan_, lock_.name, out_); }
@@ -293,9 +293,9 @@ class Acquirer : private driver::Host {
                                          {"name", lock_.name},
                                          {"token", token},
                                          {"fence", order.fence},
-                                         {"valid_for_s", look::in_seconds(valid_for)}};
+                                         {"valid_for_s", observe::in_seconds(valid_for)}};
     if (who_.maintenance) {
-      look::add_time(members, "until", "until_ms", expiry());
+      observe::add_time(members, "until", "until_ms", expiry());
     } else {
       members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
     }
@@ -366,9 +366,10 @@ Exit take(const cli::ForLock& request, const driver::LockId& lock, const lock::P
 std::optional<Ward> find_ward(const cli::Acquire& request) {
   if (!request.keep_for) return std::nullopt;
   if (*request.keep_for == ::getpid()) {
-    throw Error(ExitStatus::usage,
-                "--keep-for: this is the PID of redlock itself, as $BASHPID is inside $(...); use $$, "
-                "or me=$BASHPID before $(...)");
+    throw Error(
+        ExitStatus::usage,
+        "--keep-for: this is the PID of redlock itself, as $BASHPID is inside $(...); use $$, "
+        "or me=$BASHPID before $(...)");
   }
   std::optional<os::Process> process = os::Process::find(*request.keep_for);
   if (!process) {

@@ -16,12 +16,12 @@
 #include "lock/by_token.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
-#include "look/observed.h"
+#include "observe/json.h"
 #include "os/clock.h"
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "records/records.h"
-#include "redis/ask/questions.h"
+#include "redis/connection/questions.h"
 #include "redis/requests/request.h"
 #include "redis/servers/server_set.h"
 #include "redis/wire/trouble.h"
@@ -69,7 +69,7 @@ std::string read_token(const std::string& token) {
 /// Looks for the token on all servers. Throws Error (71, 78).
 Possession look_up(const config::Settings& settings, const std::string& lock_name,
                    std::string token) {
-  const look::Observed found = look::look_at(lock_name, settings, token);
+  const observe::Observed found = observe::look_at(lock_name, settings, token);
   Possession possession{
       .lock = found.id, .token = std::move(token), .fence = found.judgement.fence};
   possession.held = found.judgement.state == lock::State::held &&
@@ -90,7 +90,7 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
     possession.left = std::max(possession.left, sighting->ttl_left.value_or(milliseconds::zero()));
     if (possession.record.empty()) possession.record = reads ? reader->holder : sighting->holder;
     if (value.kind == lock::Value::Kind::revoked) {
-      possession.revoked = diag::describe(look::as_refusal(*sighting));
+      possession.revoked = diag::describe(observe::as_refusal(*sighting));
     }
   }
   possession.holder = records::read_holder(possession.record);
@@ -127,9 +127,9 @@ class TokenCommand : private driver::Host {
         op_(op),
         ttl_(ttl),
         reporter_(driver::reporter_for(settings, possession.lock.name, out_)),
-        servers_(driver::open_servers(settings, possession.lock, ttl,
-                                      [record = possession.record] { return record; },
-                                      possession.token)),
+        servers_(driver::open_servers(
+            settings, possession.lock, ttl, [record = possession.record] { return record; },
+            possession.token)),
         by_token_(settings.servers.size(), kTheirs, terms_for(settings, op, ttl), os::boot_now()),
         driver_(by_token_, *this, servers_, signals_, {.reporter = &reporter_}) {
     servers_.adopt(kTheirs, possession.token);
@@ -192,8 +192,8 @@ class TokenCommand : private driver::Host {
     switch (by_token_.state()) {
       case lock::ByToken::State::done:
         if (op_ == lock::Op::leave && !settings_.quiet) {
-          driver::complain(look::may_keep(by_token_.complaints(), possession_.left,
-                                          possession_.lock.name, settings_));
+          driver::complain(observe::may_keep(by_token_.complaints(), possession_.left,
+                                             possession_.lock.name, settings_));
         }
         if (possession_.revoked.empty()) return ExitStatus::ok;
         return not_held(possession_.revoked);
@@ -226,7 +226,7 @@ class TokenCommand : private driver::Host {
 
   /// The holder of the lock now, as far as the servers show it.
   [[nodiscard]] std::string who_has_it() const {
-    const look::Observed lock = look::look_at(possession_.lock.name, settings_);
+    const observe::Observed lock = observe::look_at(possession_.lock.name, settings_);
     if (lock.judgement.state == lock::State::free) return "it was released, or has expired";
     if (!lock.sighting) return "no quorum of the servers holds it";
     if (lock.sighting->value == possession_.token) {
@@ -234,7 +234,7 @@ class TokenCommand : private driver::Host {
     }
     if (lock.shared && lock::is_of_reader(possession_.token))
       return "it was released, or has expired; others still read";
-    return diag::describe(look::as_refusal(*lock.sighting));
+    return diag::describe(observe::as_refusal(*lock.sighting));
   }
 
   const config::Settings& settings_;
@@ -282,8 +282,8 @@ Exit carry_out(const cli::Renew& request) {
       {{"renewed", renewed},
        {"name", request.name},
        {"status", result.status},
-       {"valid_for_s", renewed ? look::in_seconds(valid_for) : records::Json()},
-       {"error", look::text_or_null(by_token.error())}});
+       {"valid_for_s", renewed ? observe::in_seconds(valid_for) : records::Json()},
+       {"error", observe::text_or_null(by_token.error())}});
   return driver::print(json.output(), result);
 }
 
@@ -308,8 +308,8 @@ Exit carry_out(const cli::ForgetBuild& request) {
   }
   interview.finish();
   if (troubles.empty()) return ExitStatus::ok;
-  driver::complain({diag::lock_name(lock.name) +
-                    ": these servers may still know the last build: " + troubles});
+  driver::complain(
+      {diag::lock_name(lock.name) + ": these servers may still know the last build: " + troubles});
   return ExitStatus::unavailable;
 }
 

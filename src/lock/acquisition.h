@@ -3,8 +3,8 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/timing.h"
 #include "lock/release.h"
+#include "lock/timing.h"
 #include "lock/waiter.h"
 
 namespace redlock::lock {

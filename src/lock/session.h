@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "lock/acquisition.h"
-#include "lock/release.h"
 #include "lock/drive.h"
 #include "lock/fence.h"
+#include "lock/release.h"
 #include "lock/running_job.h"
 
 namespace redlock::lock {

@@ -40,7 +40,7 @@ bool held_at(const PastRun& run, milliseconds moment) {
 }
 
 /// The locks that the user asked about. A name of a lock may look like a pattern.
-std::vector<std::string> chosen(const cli::History& request, Query& query) {
+std::vector<std::string> chosen(const cli::History& request, observe::Query& query) {
   std::vector<std::string> names;
   if (!request.names.empty() && std::ranges::none_of(request.names, cli::is_pattern)) {
     for (const std::string& name : request.names) {
@@ -58,7 +58,7 @@ std::vector<std::string> chosen(const cli::History& request, Query& query) {
   return names;
 }
 
-Present present_of(const Observed& lock) {
+Present present_of(const observe::Observed& lock) {
   const lock::State state = lock.judgement.state;
   Present present{.sure = state != lock::State::undecided, .now = os::unix_now()};
   if (!lock.sighting || (state != lock::State::held && state != lock::State::revoked)) {
@@ -70,7 +70,7 @@ Present present_of(const Observed& lock) {
     return present;
   }
   present.sure = !lock.readers.empty() && lock.readers.size() == lock.reader_count;
-  for (const Reader& reader : lock.readers) {
+  for (const observe::Reader& reader : lock.readers) {
     present.holders.push_back({reader.run, reader.who, reader.fence});
   }
   return present;
@@ -78,20 +78,21 @@ Present present_of(const Observed& lock) {
 
 /// Reads the logs of one lock after another. `troubles`: by server, why it could not be asked
 /// before, or its log could not be read. `complaints`: about the logs that were read.
-std::vector<HistoryView> views_of(const std::vector<Observed>& locks, const cli::History& request,
-                                  Troubles& troubles, std::vector<std::string>& complaints) {
+std::vector<HistoryView> views_of(const std::vector<observe::Observed>& locks,
+                                  const cli::History& request, observe::Troubles& troubles,
+                                  std::vector<std::string>& complaints) {
   driver::Interview interview(request.settings);
-  std::deque<redis::LogReader> readers;  // a deque, since they cannot move
+  std::deque<observe::LogReader> readers;  // a deque, since they cannot move
   for (std::size_t server = 0; server < interview.servers(); ++server) {
     readers.emplace_back(interview.questions(), server);
   }
   std::vector<HistoryView> views;
-  for (const Observed& lock : locks) {
-    for (redis::LogReader& reader : readers) reader.read(lock.id.key, os::boot_now());
+  for (const observe::Observed& lock : locks) {
+    for (observe::LogReader& reader : readers) reader.read(lock.id.key, os::boot_now());
     interview.finish();
-    std::vector<std::vector<redis::LoggedLine>> logs;
+    std::vector<std::vector<observe::LoggedLine>> logs;
     for (std::size_t server = 0; server < readers.size(); ++server) {
-      redis::LogReader& reader = readers[server];
+      observe::LogReader& reader = readers[server];
       if (reader.trouble()) troubles[server] = reader.trouble()->why;
       if (reader.overflowed()) {
         complaints.push_back(fmt::format(
@@ -106,7 +107,7 @@ std::vector<HistoryView> views_of(const std::vector<Observed>& locks, const cli:
     views.back().refusals = lock.refusals;
     for (PastRun& run : views.back().runs) run.lock = lock.id.name;
   }
-  for (const Observed& lock : locks) {
+  for (const observe::Observed& lock : locks) {
     if (lock.reader_count == lock.readers.size()) continue;
     complaints.push_back(
         fmt::format("{} has {} readers, and the servers name {} of them: which of the other runs "
@@ -185,15 +186,15 @@ Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Ex
 }
 
 /// --refused: the hosts with runs that gave up, without the logs.
-Exit show_refusals(const std::vector<Observed>& locks, const Query& query,
+Exit show_refusals(const std::vector<observe::Observed>& locks, const observe::Query& query,
                    const cli::History& request) {
   const milliseconds now = os::unix_now();
   std::vector<HistoryView> views;
-  for (const Observed& lock : locks) {
+  for (const observe::Observed& lock : locks) {
     HistoryView view;
     view.name = lock.id.name;
     std::ranges::copy_if(lock.refusals, std::back_inserter(view.refusals),
-                         [&](const Refusals& each) {
+                         [&](const observe::Refusals& each) {
                            return now - each.ago >= request.since.value_or(milliseconds(0));
                          });
     if (!view.refusals.empty() || request.about_one()) views.push_back(std::move(view));
@@ -242,7 +243,10 @@ Outcome outcome_of_run(const PastRun& run) {
     case Ending::unclear:
       return {"", "unknown", Tint::notice, false, "not known", "not known (may be running)"};
     case Ending::skipped:
-      return {run.superseded ? "superseded" : "skipped", "skipped", Tint::none, false,
+      return {run.superseded ? "superseded" : "skipped",
+              "skipped",
+              Tint::none,
+              false,
               (run.skips == 1 ? "" : fmt::format("{} ", run.skips)) +
                   (run.superseded ? "superseded" : "skipped"),
               diag::counted(run.skips, "run") +
@@ -268,9 +272,9 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   }
   view.usual = diag::usual_of(latest_first);
   for (PastRun& run : runs) {
-    const bool shown = request.at ? held_at(run, *request.at)
-                                  : is_within(run, request) &&
-                                        (!request.failed || outcome_of(run).failed);
+    const bool shown = request.at
+                           ? held_at(run, *request.at)
+                           : is_within(run, request) && (!request.failed || outcome_of(run).failed);
     if (shown) {
       view.runs.push_back(std::move(run));
     } else if (request.at && run.ending != Ending::skipped) {
@@ -309,24 +313,25 @@ Exit carry_out(const cli::History& asked) {
     request.since = request.until.value_or(os::unix_now()) - std::chrono::hours(24);
   }
   const config::Settings& settings = request.settings;
-  Query query(settings);
-  const std::vector<Observed> locks = query.look(chosen(request, query), redis::Marks::asked);
+  observe::Query query(settings);
+  const std::vector<observe::Observed> locks =
+      query.look(chosen(request, query), observe::Marks::asked);
   if (request.refused) return show_refusals(locks, query, request);
-  Troubles troubles = query.troubles();
+  observe::Troubles troubles = query.troubles();
   std::vector<std::string> about_logs;
   const std::vector<HistoryView> views = views_of(locks, request, troubles, about_logs);
   std::vector<std::string> complaints;
   for (std::size_t server = 0; server < troubles.size(); ++server) {
     if (!troubles[server]) continue;
-    complaints.push_back(fmt::format("{} could not be asked: {}",
-                                     settings.servers[server].brief(), *troubles[server]));
+    complaints.push_back(fmt::format("{} could not be asked: {}", settings.servers[server].brief(),
+                                     *troubles[server]));
   }
   const std::size_t readable = troubles.size() - complaints.size();
   const bool blind = readable < lock::quorum(troubles.size());
   std::ranges::move(about_logs, std::back_inserter(complaints));
   if (blind) {
     complaints.push_back("runs, or how they ended, may be missing: " +
-                         too_few(readable, troubles.size()));
+                         observe::too_few(readable, troubles.size()));
   }
   if (!settings.quiet || blind) driver::complain(complaints);
   const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // The runs of a lock, past and present: merged from the logs of several servers, selected, and as a
-// table, a picture or JSON. Absent on purpose: the requests (redis/ask/log_reader.h).
+// table, a picture or JSON. Absent on purpose: the requests (observe/log_reader.h).
 #pragma once
 
 #include <algorithm>
 
 #include "cli/command_line.h"
 #include "diag/text.h"
-#include "look/observed.h"
+#include "observe/log_reader.h"
+#include "observe/observed.h"
 #include "records/records.h"
-#include "redis/ask/log_reader.h"
 
 namespace redlock::look {
 
@@ -57,7 +57,7 @@ struct Present {
 /// The runs, in the order in which they began. `logs`: one for each server that answered, the
 /// latest line first. Skips lines that redlock did not write. The present holder's run is among
 /// them even if no log has it.
-std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& logs,
+std::vector<PastRun> merge(const std::vector<std::vector<observe::LoggedLine>>& logs,
                            const Present& present);
 
 /// The output of `redlock history` about one lock, before formatting.
@@ -70,7 +70,7 @@ struct HistoryView {
   std::optional<PastRun> after;
   std::optional<std::chrono::milliseconds> log_begins;  ///< if there is a log
   std::optional<diag::Usual> usual = {};                ///< if at least 2 runs have ended well
-  std::vector<Refusals> refusals = {};                  ///< runs that gave up, by host
+  std::vector<observe::Refusals> refusals = {};         ///< runs that gave up, by host
 };
 
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
@@ -100,8 +100,8 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
                      const diag::Screen& screen);
 
 /// A table that fits the screen, with a line for each host with runs that gave up.
-std::string as_table_of_refusals(const std::vector<HistoryView>& views,
-                                 const cli::History& request, const diag::Screen& screen);
+std::string as_table_of_refusals(const std::vector<HistoryView>& views, const cli::History& request,
+                                 const diag::Screen& screen);
 
 /// Unix time.
 struct Span {
@@ -139,7 +139,7 @@ std::string as_svg(const std::vector<HistoryView>& views, Span span);
 std::string as_html(const std::vector<HistoryView>& views, Span span);
 
 std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
-                    const Troubles& troubles, ExitStatus status);
+                    const observe::Troubles& troubles, ExitStatus status);
 
 /// Foreign text as the content of an element or of a quoted attribute.
 std::string escaped(std::string_view text);

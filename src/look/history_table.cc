@@ -111,8 +111,8 @@ void cut_names(std::vector<Line>& lines, const diag::Screen& screen, std::size_t
   };
   const std::size_t third = std::max(screen.width / 3, kLeastName);
   const std::size_t least = std::clamp(room({when, outcome}), kLeastName, third);
-  const std::size_t most = std::clamp(room({when, held, outcome, holder}), least,
-                                      std::max(screen.width / 2, least));
+  const std::size_t most =
+      std::clamp(room({when, held, outcome, holder}), least, std::max(screen.width / 2, least));
   cut_cells(lines, name, most, screen.charset);
 }
 
@@ -201,15 +201,15 @@ std::string Timeline::mark(milliseconds at, char character) const {
   return text;
 }
 
-std::string as_table_of_refusals(const std::vector<HistoryView>& views,
-                                 const cli::History& request, const diag::Screen& screen) {
+std::string as_table_of_refusals(const std::vector<HistoryView>& views, const cli::History& request,
+                                 const diag::Screen& screen) {
   enum : std::size_t { kLast, kName, kHost, kTimes, kHeldBy, kCommand, kColumns };
   constexpr std::array<std::string_view, kColumns> kHeadings = {"LAST",  "NAME",    "HOST",
                                                                 "TIMES", "HELD BY", "COMMAND"};
   const milliseconds now = os::unix_now();
   std::vector<Line> lines(1, heading(kHeadings));
   for (const HistoryView& view : views) {
-    for (const Refusals& each : view.refusals) {
+    for (const observe::Refusals& each : view.refusals) {
       const records::Holder who{.host = each.host, .user = each.who.user};
       const std::string held_by = diag::printable(each.who.held_by, records::kMostCommandBytes);
       lines.push_back({{time_of(now - each.ago, screen.width)},

@@ -14,8 +14,8 @@
 #include "driver/output.h"
 #include "error.h"
 #include "look/look.h"
-#include "look/observed.h"
 #include "look/screen.h"
+#include "observe/json.h"
 #include "os/clock.h"
 #include "redis/requests/keys.h"
 
@@ -42,26 +42,26 @@ constexpr std::array<std::string_view, kColumns> kHeadsOfList = {
     "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order; STATE only if all locks
 /// are held.
-constexpr std::array<std::size_t, 9> kLeftOutOfList = {
-    kFence, kPid, kServers, kLeft, kWaiting, kCommand, kState, kHolder, kSince};
+constexpr std::array<std::size_t, 9> kLeftOutOfList = {kFence,   kPid,   kServers, kLeft, kWaiting,
+                                                       kCommand, kState, kHolder,  kSince};
 
 /// Of a lock that several jobs hold.
-std::optional<std::chrono::milliseconds> longest_held(const Observed& lock) {
+std::optional<std::chrono::milliseconds> longest_held(const observe::Observed& lock) {
   std::optional<std::chrono::milliseconds> longest;
-  for (const Reader& reader : lock.readers) {
+  for (const observe::Reader& reader : lock.readers) {
     if (reader.who) longest = std::max(longest, diag::ago(reader.who->since));
   }
   return longest;
 }
 
-Line line_of(const Observed& lock) {
+Line line_of(const observe::Observed& lock) {
   Line line(kColumns, {"-"});
   line[kName].text = diag::bare_name(lock.id.name);
-  const Appearance state = appearance_of(lock.judgement.state);
+  const observe::Appearance state = observe::appearance_of(lock.judgement.state);
   line[kState] = {std::string(state.word), state.tint};
-  if (overdue(lock)) line[kState] = {"overdue", diag::Tint::notice};
+  if (observe::overdue(lock)) line[kState] = {"overdue", diag::Tint::notice};
   line[kServers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
-  if (const auto servers = left_overs(lock);
+  if (const auto servers = observe::left_overs(lock);
       lock.judgement.state == State::free && !servers.empty()) {
     const auto& left = std::get<lock::Sighting>(lock.seen[servers.front()]).ttl_left;
     line[kState] = {"left over", diag::Tint::notice};
@@ -70,7 +70,7 @@ Line line_of(const Observed& lock) {
   }
   if (lock.readers.size() > 1) {
     line[kHolder].text =
-        lock.slots > 0 ? slots_taken(lock) : fmt::format("{} readers", lock.reader_count);
+        lock.slots > 0 ? observe::slots_taken(lock) : fmt::format("{} readers", lock.reader_count);
     if (const auto length = longest_held(lock)) line[kSince].text = diag::for_people(*length);
   } else if (lock.holder) {
     line[kHolder].text = diag::person(*lock.holder);
@@ -81,7 +81,7 @@ Line line_of(const Observed& lock) {
     if (auto work = diag::work_of(*lock.holder); !work.empty()) line[kCommand].text = work;
   }
   if (lock.sighting && !lock.sighting->owner.empty()) {
-    line[kHolder].text = redisson_owner(*lock.sighting);
+    line[kHolder].text = observe::redisson_owner(*lock.sighting);
   }
   if (lock.least_left) line[kLeft].text = diag::for_people(*lock.least_left);
   if (lock.waiting) line[kWaiting].text = std::to_string(lock.waiting->size());
@@ -91,16 +91,16 @@ Line line_of(const Observed& lock) {
 
 /// Cuts the names to a third of the screen, or to more if the other columns leave room.
 /// `before`: the columns of the last table on the same screen, which do not get narrower.
-std::string as_table(const std::vector<Observed>& locks, const diag::Screen& screen,
+std::string as_table(const std::vector<observe::Observed>& locks, const diag::Screen& screen,
                      Widths& before) {
   std::vector<Line> lines(1, heading(kHeadsOfList));
-  for (const Observed& lock : locks) lines.push_back(line_of(lock));
+  for (const observe::Observed& lock : locks) lines.push_back(line_of(lock));
   fit_charset(lines, screen);
   std::vector<Line> short_names = lines;
   cut_cells(short_names, kName, screen.width / 3, screen.charset);
   std::vector<std::size_t> left_out(kLeftOutOfList.begin(), kLeftOutOfList.end());
-  const bool all_held = std::ranges::all_of(locks, [](const Observed& lock) {
-    return lock.judgement.state == State::held && !overdue(lock);
+  const bool all_held = std::ranges::all_of(locks, [](const observe::Observed& lock) {
+    return lock.judgement.state == State::held && !observe::overdue(lock);
   });
   if (!all_held) std::erase(left_out, kState);
   Widths widths = fit(short_names, left_out, screen.width);
@@ -124,7 +124,7 @@ using Sample = std::optional<std::string>;
 struct Gauge {
   std::string_view name;
   std::string_view help;
-  Sample (*sample)(const Observed& lock);
+  Sample (*sample)(const observe::Observed& lock);
 };
 
 std::string timestamp(std::chrono::milliseconds time) {
@@ -132,37 +132,37 @@ std::string timestamp(std::chrono::milliseconds time) {
 }
 
 /// Whether the lock is taken.
-bool is_taken(const Observed& lock) {
+bool is_taken(const observe::Observed& lock) {
   const State state = lock.judgement.state;
   return state == State::held || state == State::revoked || state == State::foreign;
 }
 
 constexpr Gauge kGauges[] = {
     {"redlock_lock_held", "1 if the lock is held, 0 if it is cooling or left over.",
-     [](const Observed& lock) {
+     [](const observe::Observed& lock) {
        if (lock.judgement.state == State::undecided) return Sample();
        return Sample(is_taken(lock) ? "1" : "0");
      }},
     {"redlock_lock_holders", "How many jobs hold the lock.",
-     [](const Observed& lock) {
+     [](const observe::Observed& lock) {
        if (lock.judgement.state == State::undecided) return Sample();
        return Sample(std::to_string(!is_taken(lock) ? 0 : lock.shared ? lock.reader_count : 1));
      }},
     {"redlock_lock_since_timestamp_seconds", "When the holder of an exclusive lock got it.",
-     [](const Observed& lock) {
+     [](const observe::Observed& lock) {
        const bool known = lock.holder && lock.holder->since.count() > 0;
        if (!is_taken(lock) || lock.shared || !known) return Sample();
        return Sample(timestamp(lock.holder->since));
      }},
     {"redlock_lock_expiry_timestamp_seconds", "When the lock expires, unless it is renewed.",
-     [](const Observed& lock) {
+     [](const observe::Observed& lock) {
        if (!lock.most_left) return Sample();
        return Sample(timestamp(os::unix_now() + *lock.most_left));
      }},
     {"redlock_lock_overdue", "1 if the holder has missed a renewal, and may be dead.",
-     [](const Observed& lock) { return Sample(overdue(lock) ? "1" : "0"); }},
+     [](const observe::Observed& lock) { return Sample(observe::overdue(lock) ? "1" : "0"); }},
     {"redlock_lock_waiters", "How many processes wait for the lock.",
-     [](const Observed& lock) {
+     [](const observe::Observed& lock) {
        return lock.waiting ? Sample(std::to_string(lock.waiting->size())) : Sample();
      }},
 };
@@ -172,7 +172,7 @@ std::string heading_of(std::string_view name, std::string_view help) {
 }
 
 /// In the text format of Prometheus, see run/metrics.h. `usable`: servers that answered everything.
-std::string to_prometheus(const std::vector<Observed>& locks, std::size_t usable,
+std::string to_prometheus(const std::vector<observe::Observed>& locks, std::size_t usable,
                           std::size_t servers) {
   std::string text = heading_of("redlock_servers", "Configured servers.");
   text += fmt::format("redlock_servers {}\n", servers);
@@ -181,7 +181,7 @@ std::string to_prometheus(const std::vector<Observed>& locks, std::size_t usable
   for (const Gauge& gauge : kGauges) {
     text += heading_of(gauge.name, gauge.help);
     std::set<std::string> labels;  // of odd names, several may look alike
-    for (const Observed& lock : locks) {
+    for (const observe::Observed& lock : locks) {
       const Sample sample = gauge.sample(lock);
       const std::string label = diag::label_value(lock.id.key);
       if (!sample || !labels.insert(label).second) continue;
@@ -193,15 +193,15 @@ std::string to_prometheus(const std::vector<Observed>& locks, std::size_t usable
 
 Frame look(const cli::List& request, const diag::Screen& screen, Widths& columns) {
   const config::Settings& settings = request.settings;
-  Query query(settings);
-  std::vector<Observed> locks = query.look(query.names("holder", request.pattern));
+  observe::Query query(settings);
+  std::vector<observe::Observed> locks = query.look(query.names("holder", request.pattern));
   // The holder's record outlives its lock a little, and so the name of a free lock may be here.
-  std::erase_if(locks, [](const Observed& lock) {
-    return lock.judgement.state == State::free && left_overs(lock).empty();
+  std::erase_if(locks, [](const observe::Observed& lock) {
+    return lock.judgement.state == State::free && observe::left_overs(lock).empty();
   });
   const std::size_t quorum = lock::quorum(settings.servers.size());
   const bool blind =
-      query.reached() < quorum || !std::ranges::all_of(locks, &Observed::knows_enough);
+      query.reached() < quorum || !std::ranges::all_of(locks, &observe::Observed::knows_enough);
   Frame frame{.status = blind ? ExitStatus::unavailable : ExitStatus::ok};
   if (!settings.quiet || blind) frame.complaints = query.complaints();
   if (blind) {
@@ -232,7 +232,7 @@ std::vector<std::string> lock_names(config::Settings settings) {
   // nothing.
   ::alarm(2);
   try {
-    Query query(settings);
+    observe::Query query(settings);
     return query.names("holder");
   } catch (const Error&) {
     return {};

@@ -19,7 +19,4 @@ Exit carry_out(const cli::ShowConfig& draft);
 /// silence.
 Exit carry_out(const cli::Complete& request);
 
-/// Examines every configured server; acquires, renews and releases a lock; prints its findings.
-Exit carry_out(const cli::Check& request);
-
 }  // namespace redlock::look

@@ -133,7 +133,7 @@ struct Merged {
   std::map<SkipsAfter, Skips> skips;
 };
 
-void take(const std::vector<redis::LoggedLine>& latest_first, Merged& merged) {
+void take(const std::vector<observe::LoggedLine>& latest_first, Merged& merged) {
   std::map<std::string, milliseconds> begins;
   std::map<std::string, milliseconds> hold_ends;
   std::map<SkipsAfter, Skips> skips;
@@ -179,7 +179,7 @@ void take(const std::vector<redis::LoggedLine>& latest_first, Merged& merged) {
 
 }  // namespace
 
-std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& logs,
+std::vector<PastRun> merge(const std::vector<std::vector<observe::LoggedLine>>& logs,
                            const Present& present) {
   Merged merged;
   for (const auto& lines : logs) take(lines, merged);

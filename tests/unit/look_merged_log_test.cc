@@ -13,27 +13,28 @@ namespace {
 
 using namespace std::chrono_literals;
 using Ending = PastRun::Ending;
-using Log = std::vector<redis::LoggedLine>;
+using Log = std::vector<observe::LoggedLine>;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kFirst = 1'795'172'400s;
 
-redis::LoggedLine line(milliseconds time, std::string event, std::string run, std::string data,
-                       unsigned count = 1) {
+observe::LoggedLine line(milliseconds time, std::string event, std::string run, std::string data,
+                         unsigned count = 1) {
   return {kFirst + time, std::move(event), std::move(run), std::move(data), count};
 }
 
-redis::LoggedLine acquired(milliseconds time, std::string run) {
+observe::LoggedLine acquired(milliseconds time, std::string run) {
   return line(time, "acquired", std::move(run), R"({"host":"h","held":1000,"fence":7})");
 }
 
-redis::LoggedLine released(milliseconds time, std::string run, milliseconds held, int status = 0) {
+observe::LoggedLine released(milliseconds time, std::string run, milliseconds held,
+                             int status = 0) {
   return line(time, "released", std::move(run),
               R"({"host":"h","fence":7,"waited":5,"held":)" + std::to_string(held.count()) +
                   R"(,"status":)" + std::to_string(status) + "}");
 }
 
-redis::LoggedLine skipped(milliseconds time, unsigned count = 1) {
+observe::LoggedLine skipped(milliseconds time, unsigned count = 1) {
   return line(time, "skipped", "s" + std::to_string(time.count()), R"({"host":"h"})", count);
 }
 
@@ -115,8 +116,8 @@ TEST_CASE("merged log: lost and forced beat a release, whichever server tells") 
   CHECK(ended[0].ending == Ending::ended);
   CHECK(outcome_of(ended[0]).whole == "exit 0 (forced by @bastion)");
   // Told to give it up, and it has it still.
-  const auto stopping = merge({latest_first({acquired(1s, "a"), only[0]})},
-                              {.holders = {{.run = "a", .fence = 7}}});
+  const auto stopping =
+      merge({latest_first({acquired(1s, "a"), only[0]})}, {.holders = {{.run = "a", .fence = 7}}});
   CHECK(stopping[0].ending == Ending::forced);
   CHECK(stopping[0].goes_on);
   // Nothing but that is known.
@@ -147,7 +148,7 @@ TEST_CASE("merged log: where nobody can tell who has the lock, the last run may 
   CHECK(merge({{released(10s, "a", 10s)}}, {.sure = false})[0].ending == Ending::ended);
 }
 
-redis::LoggedLine reading(milliseconds time, std::string run) {
+observe::LoggedLine reading(milliseconds time, std::string run) {
   return line(time, "acquired", std::move(run), R"({"host":"h","held":1000,"shared":1})");
 }
 
@@ -236,7 +237,7 @@ TEST_CASE("merged log: lines of others, and broken ones, are passed over") {
   CHECK(odd[0].began >= 0ms);
 }
 
-redis::LoggedLine hold(milliseconds time, std::string event, milliseconds length) {
+observe::LoggedLine hold(milliseconds time, std::string event, milliseconds length) {
   return line(time, std::move(event), "a",
               R"({"host":"h","maintenance":1,"ttl":)" + std::to_string(length.count()) + "}");
 }

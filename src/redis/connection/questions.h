@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Questions outside of a session: commands for each server, and what to do with each answer. Absent
-// on purpose: what is asked (the other files of this folder), and the loop (driver/setup.h).
+// on purpose: what is asked (observe/, check/, force/), and the loop (driver/setup.h).
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Asks all servers about themselves at the same time, then tests a lock, then prints the findings.
+#include "check/check.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,19 +10,17 @@
 #include <iterator>
 #include <utility>
 
+#include "check/diagnosis.h"
 #include "diag/text.h"
 #include "driver/output.h"
-#include "look/diagnosis.h"
-#include "look/look.h"
-#include "look/observed.h"
-#include "look/screen.h"
+#include "observe/json.h"
 #include "os/clock.h"
 
-namespace redlock::look {
+namespace redlock::check {
 
 namespace {
 
-using Inspectors = std::deque<redis::Inspector>;  // a deque, since they cannot move
+using Inspectors = std::deque<check::Inspector>;  // a deque, since they cannot move
 
 /// An earlier server with the same run_id; empty if there is none.
 std::string twin_of(const Inspectors& inspectors, std::size_t server,
@@ -45,7 +45,7 @@ bool may_come_late(const SelfTestResult::Steps& steps) {
 
 /// Deletes everything of a lock that nobody else uses, its fence included.
 void sweep(driver::Interview& interview, Inspectors& inspectors, const SelfTestResult& self_test) {
-  using Remains = redis::Inspector::Remains;
+  using Remains = check::Inspector::Remains;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const bool late = may_come_late(self_test.servers[server]);
     if (!late && !can_vote(inspectors[server].inspection())) continue;
@@ -54,7 +54,7 @@ void sweep(driver::Interview& interview, Inspectors& inspectors, const SelfTestR
   interview.finish();
 }
 
-Appearance shown_as(Level level) {
+observe::Appearance shown_as(Level level) {
   if (level == Level::ok) return {"ok", diag::Tint::good};
   if (level == Level::warning) return {"warning", diag::Tint::notice};
   return {"failure", diag::Tint::bad};
@@ -85,6 +85,7 @@ ExitStatus status_of(Level worst, const SelfTestResult& self_test, const Tried& 
   return worst == Level::ok ? ExitStatus::ok : ExitStatus::conflict;
 }
 
+constexpr std::size_t kGap = 2;  // blanks between two columns
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kLevel = 7;  ///< columns of the longest word for a level
 /// With less room beside its check, a text begins below it.
@@ -170,7 +171,7 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
     }
   }
   const Totals totals = count(findings);
-  const auto usable = std::ranges::count_if(inspectors, can_vote, &redis::Inspector::inspection);
+  const auto usable = std::ranges::count_if(inspectors, can_vote, &check::Inspector::inspection);
   std::string sum = fmt::format(
       "{} of {} usable, {}, {}", usable, diag::counted(inspectors.size(), "server"),
       diag::counted(totals.failures, "failure"), diag::counted(totals.warnings, "warning"));
@@ -192,8 +193,10 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
   using records::Json;
   std::vector<Json> servers;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    const redis::Inspection& inspection = inspectors[server].inspection();
-    const auto text = [&](const char* field) { return text_or_null(inspection.field(field)); };
+    const check::Inspection& inspection = inspectors[server].inspection();
+    const auto text = [&](const char* field) {
+      return observe::text_or_null(inspection.field(field));
+    };
     Json round_trip;
     if (const auto& took = inspection.round_trip) {
       round_trip = std::chrono::duration<double, std::milli>(*took).count();
@@ -213,14 +216,15 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
                        {"quorum", lock::quorum(settings.servers.size())},
                        {"fingerprint", driver::server_set_fingerprint(settings.servers)},
                        {"servers", Json::array(servers)},
-                       {"findings", array_of(findings,
-                                             [](const Finding& finding) {
-                                               return Json::object(
-                                                   {{"level", shown_as(finding.level).word},
-                                                    {"server", text_or_null(finding.server)},
-                                                    {"check", finding.check},
-                                                    {"text", finding.text}});
-                                             })}})
+                       {"findings",
+                        observe::array_of(findings,
+                                          [](const Finding& finding) {
+                                            return Json::object(
+                                                {{"level", shown_as(finding.level).word},
+                                                 {"server", observe::text_or_null(finding.server)},
+                                                 {"check", finding.check},
+                                                 {"text", finding.text}});
+                                          })}})
       .output();
 }
 
@@ -229,15 +233,14 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
 Exit carry_out(const cli::Check& request) {
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
-  const driver::LockId lock = driver::lock_id(
-      settings, ours ? "redlock-check-" + os::random_hex(8) : request.name);
+  const driver::LockId lock =
+      driver::lock_id(settings, ours ? "redlock-check-" + os::random_hex(8) : request.name);
   const Tried tried{lock.name, ours};
   driver::Interview interview(settings, driver::timeouts_of(settings));
   Inspectors inspectors;
   for (std::size_t server = 0; server < interview.servers(); ++server) {
     inspectors
-        .emplace_back(interview.questions(), server, lock.key,
-                      settings.as == config::As::redisson)
+        .emplace_back(interview.questions(), server, lock.key, settings.as == config::As::redisson)
         .start(os::boot_now());
   }
   interview.finish();
@@ -248,7 +251,7 @@ Exit carry_out(const cli::Check& request) {
   std::vector<Finding> findings;
   const auto all = std::back_inserter(findings);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    const redis::Inspection& inspection = inspectors[server].inspection();
+    const check::Inspection& inspection = inspectors[server].inspection();
     self_test.servers[server].explained = !can_vote(inspection);
     self_test.servers[server].kept_data = keeps_data(inspection);
     std::ranges::move(diagnose(settings.servers[server], inspection, settings, tried,
@@ -265,4 +268,4 @@ Exit carry_out(const cli::Check& request) {
   return driver::print(as_report(findings, inspectors, settings, status), status);
 }
 
-}  // namespace redlock::look
+}  // namespace redlock::check

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/ask/observer.h"
+#include "observe/observer.h"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@
 
 namespace redlock::cluster_map_test {
 
+using redlock::observe::ClusterMap;
+using redlock::observe::slot_of;
 using redlock::redis::Address;
-using redlock::redis::ClusterMap;
-using redlock::redis::slot_of;
 using redlock::redis::Value;
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "look/observed.h"
+#include "observe/observed.h"
 
 #include <doctest/doctest.h>
 
@@ -36,23 +36,23 @@ redis::Queue queue(std::vector<redis::Waiter> first, std::size_t length) {
 
 TEST_CASE("who has just got the lock and is about to leave the queue is not shown as waiting") {
   const auto line =
-      look::merge_queues({queue({waiter("a", 7, 30s), waiter("b", 8, 20s)}, 2)}, holder(7, 10s));
+      observe::merge_queues({queue({waiter("a", 7, 30s), waiter("b", 8, 20s)}, 2)}, holder(7, 10s));
   REQUIRE(line);
   REQUIRE(line->known.size() == 1);
   CHECK(line->known[0].who->pid == 8);
 }
 
 TEST_CASE("who waits for the lock that it has itself is shown") {
-  const auto line = look::merge_queues({queue({waiter("a", 7, 5s)}, 1)}, holder(7, 10s));
+  const auto line = observe::merge_queues({queue({waiter("a", 7, 5s)}, 1)}, holder(7, 10s));
   REQUIRE(line);
   CHECK(line->known.size() == 1);
 }
 
 TEST_CASE("servers that know different waiters: all are shown, and the most that are not known") {
-  CHECK_FALSE(look::merge_queues({std::nullopt, std::nullopt}, std::nullopt));
-  const auto line = look::merge_queues({queue({waiter("a", 7, 5s)}, 4), std::nullopt,
-                                 queue({waiter("b", 8, 9s), waiter("a", 7, 1s)}, 4)},
-                                std::nullopt);
+  CHECK_FALSE(observe::merge_queues({std::nullopt, std::nullopt}, std::nullopt));
+  const auto line = observe::merge_queues({queue({waiter("a", 7, 5s)}, 4), std::nullopt,
+                                           queue({waiter("b", 8, 9s), waiter("a", 7, 1s)}, 4)},
+                                          std::nullopt);
   REQUIRE(line);
   CHECK(line->others == 3);
   REQUIRE(line->known.size() == 2);

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "check/inspector.h"
 #include "contains.h"
+#include "observe/log_reader.h"
+#include "observe/observer.h"
 #include "played_server.h"
-#include "redis/ask/inspector.h"
-#include "redis/ask/log_reader.h"
-#include "redis/ask/observer.h"
 #include "redis/requests/answer.h"
 #include "redis/requests/request.h"
 
@@ -58,16 +58,15 @@ TEST_CASE("a late answer is not taken for that to the next question") {
 TEST_CASE("a late answer to an inspection begins nothing while its lock is swept away") {
   PlayedServer server;
   redis::Questions questions;
-  redis::Inspector inspector(
-      questions, questions.connect(server.endpoint(), nullptr, {.request = 200ms}), "L",
-      false);
+  check::Inspector inspector(
+      questions, questions.connect(server.endpoint(), nullptr, {.request = 200ms}), "L", false);
   inspector.start(kStart);
   CHECK(contains(server.read(), "TIME"));
   questions.turn(kStart + 201ms);
   CHECK(contains(server.read(), "EVAL"));
   questions.turn(kStart + 402ms);
   REQUIRE(questions.finished());
-  inspector.sweep(redis::Inspector::Remains::expected, kStart + 402ms);
+  inspector.sweep(check::Inspector::Remains::expected, kStart + 402ms);
   CHECK(contains(server.read(), "DEL"));
   server.write(array_of({"1700000000", "0"}));
   questions.turn(kStart + 203ms);
@@ -81,9 +80,9 @@ TEST_CASE("a late answer to an inspection begins nothing while its lock is swept
 TEST_CASE("a reader that we ask for is named to the server; those that cannot be are not shown") {
   PlayedServer server;
   redis::Questions questions;
-  redis::Observer observer(questions, questions.connect(server.endpoint(), nullptr, {}));
+  observe::Observer observer(questions, questions.connect(server.endpoint(), nullptr, {}));
   const std::string token = "s" + std::string(39, 'a');
-  observer.look({"L"}, redis::Marks::ignored, token, kStart);
+  observer.look({"L"}, observe::Marks::ignored, token, kStart);
   CHECK(contains(server.read(), token));
   const std::vector<std::string> readers = {
       array_of({token, "9", "{}", "1", "x"}), array_of({"s", "9", "{}", "1", "x"}),
@@ -106,7 +105,7 @@ TEST_CASE("a reader that we ask for is named to the server; those that cannot be
 TEST_CASE("a Cluster that cannot be asked for its map: the reason is kept") {
   redis::Questions questions;
   redis::Endpoint nobody = redis::parse_uri("redis+cluster://127.0.0.1:1");
-  redis::Observer observer(questions, questions.connect(nobody, nullptr, {.request = 200ms}));
+  observe::Observer observer(questions, questions.connect(nobody, nullptr, {.request = 200ms}));
   observer.scan("holder", kStart);
   for (auto at = kStart; at < kStart + 100s && !questions.finished(); at += 1s) questions.turn(at);
   CHECK(observer.trouble());
@@ -115,7 +114,7 @@ TEST_CASE("a Cluster that cannot be asked for its map: the reason is kept") {
 TEST_CASE("of a log without an end, so many lines are read and no more") {
   PlayedServer server;
   redis::Questions questions;
-  redis::LogReader reader(questions, questions.connect(server.endpoint(), nullptr, {}));
+  observe::LogReader reader(questions, questions.connect(server.endpoint(), nullptr, {}));
   reader.read("L", kStart);
   int number = 2'000'000;
   int pages = 0;

@@ -6,19 +6,19 @@
 
 #include <algorithm>
 
+#include "check/diagnosis.h"
 #include "driver/setup.h"
-#include "look/diagnosis.h"
 
 namespace redlock::tests {
 namespace {
 
 using namespace std::chrono_literals;
-using look::diagnose;
-using look::diagnose_self_test;
-using look::diagnose_set;
-using look::Finding;
-using look::Level;
-using redis::Inspection;
+using check::diagnose;
+using check::diagnose_self_test;
+using check::diagnose_set;
+using check::Finding;
+using check::Inspection;
+using check::Level;
 
 config::Settings settings_for(std::size_t servers) {
   config::Settings settings;
@@ -185,7 +185,7 @@ TEST_CASE("diagnosis: a hostile server's words are cut and cleaned") {
 
 /// What is said of server 0 when a lock was had with these answers of its.
 Level tried(lock::Answer renewed, lock::Answer released) {
-  look::SelfTestResult self_test;
+  check::SelfTestResult self_test;
   self_test.outcome = {lock::Outcome::Kind::job_ended};
   self_test.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
   self_test.servers[0] = {lock::Granted{}, std::move(renewed), std::move(released)};
@@ -203,7 +203,7 @@ TEST_CASE("diagnosis: a lock that vanishes, or cannot be released") {
 }
 
 TEST_CASE("diagnosis: a server that gave no vote, though it could") {
-  look::SelfTestResult self_test;
+  check::SelfTestResult self_test;
   self_test.outcome = {lock::Outcome::Kind::job_ended};
   self_test.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
   self_test.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
@@ -220,7 +220,7 @@ TEST_CASE("diagnosis: a server that gave no vote, though it could") {
 }
 
 TEST_CASE("diagnosis: how a lock that was not had is told") {
-  look::SelfTestResult self_test;
+  check::SelfTestResult self_test;
   self_test.servers.resize(1);
   self_test.outcome = {lock::Outcome::Kind::conflict};
   CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::ok);

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "redis/ask/questions.h"
+#include "redis/connection/questions.h"
 
-namespace redlock::redis {
+namespace redlock::observe {
 
 /// A line of the log. Untrusted.
 struct LoggedLine {
@@ -26,7 +26,7 @@ struct LoggedLine {
 class LogReader {
  public:
   /// `questions` must outlive this.
-  LogReader(Questions& questions, std::size_t connection)
+  LogReader(redis::Questions& questions, std::size_t connection)
       : questions_(questions), connection_(connection) {}
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
@@ -43,10 +43,10 @@ class LogReader {
 
  private:
   void ask(lock::Instant now);
-  void take(const Value& reply, lock::Instant now);
-  bool take_line(const Value& value, bool known);
+  void take(const redis::Value& reply, lock::Instant now);
+  bool take_line(const redis::Value& value, bool known);
 
-  Questions& questions_;
+  redis::Questions& questions_;
   std::size_t connection_;
   std::string log_key_;
   std::vector<LoggedLine> lines_;
@@ -56,4 +56,4 @@ class LogReader {
   std::optional<lock::Unreachable> trouble_;
 };
 
-}  // namespace redlock::redis
+}  // namespace redlock::observe

@@ -4,16 +4,16 @@
 #include <utility>
 #include <variant>
 
+#include "check/diagnosis.h"
 #include "diag/blocker.h"
 #include "diag/text.h"
 #include "driver/driver.h"
 #include "lock/value.h"
-#include "look/diagnosis.h"
 #include "os/clock.h"
 #include "os/signals.h"
 #include "redis/servers/server_set.h"
 
-namespace redlock::look {
+namespace redlock::check {
 
 namespace {
 
@@ -190,25 +190,24 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
   const std::string lock = diag::lock_name(tried.name);
   const std::string subject = tried.ours ? "a lock" : lock;
   // Those that came after the quorum, too.
-  const auto votes = std::ranges::count_if(self_test.servers, is<lock::Granted>,
-                                           &SelfTestResult::Steps::acquired);
+  const auto votes =
+      std::ranges::count_if(self_test.servers, is<lock::Granted>, &SelfTestResult::Steps::acquired);
   switch (self_test.outcome.kind) {
     case lock::Outcome::Kind::job_ended:
-      return {
-          Level::ok,
-          fmt::format("{} of {} votes in {}: {} was taken, renewed and released; fencing "
-                      "number {}",
-                      votes, settings.servers.size(), diag::for_people(self_test.grant->waited),
-                      subject, self_test.grant->fence)};
+      return {Level::ok,
+              fmt::format("{} of {} votes in {}: {} was taken, renewed and released; fencing "
+                          "number {}",
+                          votes, settings.servers.size(), diag::for_people(self_test.grant->waited),
+                          subject, self_test.grant->fence)};
     case lock::Outcome::Kind::conflict:
-      return {tried.ours                           ? Level::outage
-              : is_of_other_kind(self_test.holder) ? Level::warning
-                                                   : Level::ok,
-              lock + " is " +
-                  (self_test.holder ? diag::describe(*self_test.holder)
-                                    : "held by several contenders in turn") +
-                  (tried.ours ? "; no other program should use this name"
-                              : "; the test was skipped")};
+      return {
+          tried.ours                           ? Level::outage
+          : is_of_other_kind(self_test.holder) ? Level::warning
+                                               : Level::ok,
+          lock + " is " +
+              (self_test.holder ? diag::describe(*self_test.holder)
+                                : "held by several contenders in turn") +
+              (tried.ours ? "; no other program should use this name" : "; the test was skipped")};
     case lock::Outcome::Kind::lost:
       return {Level::outage, subject + " was acquired, and lost immediately"};
     case lock::Outcome::Kind::misconfigured:
@@ -248,23 +247,23 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const S
                                         const Tried& tried) {
   std::vector<Finding> findings;
   lock::Duration stays = settings.ttl;
-  if (tried.ours) stays = std::max<lock::Duration>(stays, redis::Inspector::kSweptFor);
+  if (tried.ours) stays = std::max<lock::Duration>(stays, check::Inspector::kSweptFor);
   for (std::size_t server = 0; self_test.grant && server < self_test.servers.size(); ++server) {
     auto verdict = judge_steps(self_test.servers[server], stays);
     if (!verdict || self_test.servers[server].explained) continue;
     findings.push_back({std::move(*verdict), settings.servers[server].display(), "trial"});
   }
   if (const auto wait = known_name_waits(self_test); tried.ours && wait > wait.zero()) {
-    findings.push_back({{Level::outage,
-                         fmt::format("a lock that was used before cannot be taken for another {}: "
+    findings.push_back(
+        {{Level::outage, fmt::format("a lock that was used before cannot be taken for another {}: "
                                      "too many servers were restarted, and may have forgotten it; "
                                      "wait, or see --restart-grace",
                                      diag::for_people(wait))},
-                        {},
-                        "trial"});
+         {},
+         "trial"});
   }
   findings.push_back({judge_outcome(self_test, settings, tried), {}, "trial"});
   return findings;
 }
 
-}  // namespace redlock::look
+}  // namespace redlock::check

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/ask/observer.h"
+#include "observe/observer.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 #include "redis/requests/scripts.h"
 #include "redis/wire/trouble.h"
 
-namespace redlock::redis {
+namespace redlock::observe {
 namespace {
 
 /// Requests on their way at a time: enough to save round trips, too few to burden a server.
@@ -28,28 +28,28 @@ constexpr std::size_t kMostReaders = 100;
 constexpr std::int64_t kMostReaderCount = 1'000'000;
 
 /// The bytes of text in a value.
-std::size_t size_of(const Value& value) {
+std::size_t size_of(const redis::Value& value) {
   std::size_t size = value.text.size();
-  for (const Value& element : value.elements) size += size_of(element);
+  for (const redis::Value& element : value.elements) size += size_of(element);
   return size;
 }
 
-std::optional<lock::Reader> read_reader(const Value& reply) {
-  if (!fits(reply, "sssss")) return std::nullopt;
-  const std::vector<Value>& part = reply.elements;
-  const auto left = read_number(part[1]);
+std::optional<lock::Reader> read_reader(const redis::Value& reply) {
+  if (!redis::fits(reply, "sssss")) return std::nullopt;
+  const std::vector<redis::Value>& part = reply.elements;
+  const auto left = redis::read_number(part[1]);
   if (!lock::is_token(part[0].text) || !left || part[2].text.size() > kMostOfHolder ||
       part[4].text.size() > kMostOfWord) {
     return std::nullopt;
   }
   constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
   return lock::Reader{part[0].text, std::chrono::milliseconds(std::min(*left, kMost)), part[2].text,
-                      read_number(part[3]).value_or(0), part[4].text};
+                      redis::read_number(part[3]).value_or(0), part[4].text};
 }
 
-std::optional<lock::Sighting> read_sighting(const Value& reply) {
-  const std::vector<Value>& part = reply.elements;
-  if (!fits(reply, "sssissisisaii") || part[1].text.size() > kMostOfWord ||
+std::optional<lock::Sighting> read_sighting(const redis::Value& reply) {
+  const std::vector<redis::Value>& part = reply.elements;
+  if (!redis::fits(reply, "sssissisisaii") || part[1].text.size() > kMostOfWord ||
       part[2].text.size() > kMostOfValue || part[4].text.size() > kMostOfHolder ||
       part[7].text.size() > kMostOfWord || part[9].text.size() > kMostOfWord) {
     return std::nullopt;
@@ -63,33 +63,33 @@ std::optional<lock::Sighting> read_sighting(const Value& reply) {
                           .ttl_left = std::nullopt,
                           .holder = part[4].text,
                           // Another program may have written the key.
-                          .fence = read_number(part[5]).value_or(0),
+                          .fence = redis::read_number(part[5]).value_or(0),
                           .holds = 0,
                           .owner = part[7].text,
                           .count = part[8].integer,
                           .run = part[9].text};
   constexpr std::int64_t kMostHolds = 10'000;
   sighting.holds = static_cast<unsigned>(std::clamp<std::int64_t>(part[6].integer, 0, kMostHolds));
-  for (const Value& reader : part[10].elements) {
+  for (const redis::Value& reader : part[10].elements) {
     if (auto known = read_reader(reader)) sighting.readers.push_back(std::move(*known));
     if (sighting.readers.size() == kMostReaders) break;
   }
   const auto listed = static_cast<std::int64_t>(sighting.readers.size());
   sighting.reader_count =
       static_cast<std::size_t>(std::clamp(part[11].integer, listed, kMostReaderCount));
-  if (part[3].integer != -1) sighting.ttl_left = read_length(part[3]);
+  if (part[3].integer != -1) sighting.ttl_left = redis::read_length(part[3]);
   constexpr std::int64_t kMost = 3'650LL * 24 * 3600 * 1000;  // more comes from a wrong clock
   sighting.lease_left = std::chrono::milliseconds(std::clamp(part[12].integer, -kMost, kMost));
   return sighting;
 }
 
-lock::Seen read_seen(const Value& reply) {
-  const std::vector<Value>& part = reply.elements;
-  if (fits(reply, "ss") && part[0].text == "replica") return replica_of(part[1].text);
+lock::Seen read_seen(const redis::Value& reply) {
+  const std::vector<redis::Value>& part = reply.elements;
+  if (redis::fits(reply, "ss") && part[0].text == "replica") return redis::replica_of(part[1].text);
   if (!part.empty() && part[0].text == "seen") {
     if (auto sighting = read_sighting(reply)) return std::move(*sighting);
   }
-  return unexpected_reply(reply);
+  return redis::unexpected_reply(reply);
 }
 
 constexpr std::uint16_t kSlots = 16'384;
@@ -121,17 +121,17 @@ std::uint16_t slot_of(std::string_view key) {
   return crc16(key) % kSlots;
 }
 
-std::optional<ClusterMap> ClusterMap::read(const Value& reply, const std::string& asked) {
+std::optional<ClusterMap> ClusterMap::read(const redis::Value& reply, const std::string& asked) {
   ClusterMap map;
-  if (reply.type != Value::Type::array) return std::nullopt;
-  for (const Value& range : reply.elements) {
-    const std::vector<Value>& part = range.elements;
+  if (reply.type != redis::Value::Type::array) return std::nullopt;
+  for (const redis::Value& range : reply.elements) {
+    const std::vector<redis::Value>& part = range.elements;
     if (part.size() < 3 || part[2].elements.size() < 2) return std::nullopt;
-    const std::vector<Value>& node = part[2].elements;
+    const std::vector<redis::Value>& node = part[2].elements;
     const std::int64_t port = node[1].integer;
     const bool unnamed = node[0].text.empty() || node[0].text == "?";
-    Address address{.host = unnamed ? asked : node[0].text, .port = 0};
-    if (!is_host(address.host) || port < 1 || port > 65535) return std::nullopt;
+    redis::Address address{.host = unnamed ? asked : node[0].text, .port = 0};
+    if (!redis::is_host(address.host) || port < 1 || port > 65535) return std::nullopt;
     address.port = static_cast<std::uint16_t>(port);
     const auto known = std::ranges::find(map.primaries_, address);
     const auto index = static_cast<std::size_t>(known - map.primaries_.begin());
@@ -159,9 +159,9 @@ std::size_t ClusterMap::unserved() const {
   return static_cast<std::size_t>(std::max<std::int64_t>(kSlots - served, 0));
 }
 
-Observer::Observer(Questions& questions, std::size_t server)
+Observer::Observer(redis::Questions& questions, std::size_t server)
     : questions_(questions), server_(server) {
-  if (questions.place(server).kind != Endpoint::Kind::cluster) nodes_.push_back({server});
+  if (questions.place(server).kind != redis::Endpoint::Kind::cluster) nodes_.push_back({server});
 }
 
 void Observer::scan(std::string_view part, lock::Instant now) {
@@ -189,19 +189,19 @@ void Observer::look(std::vector<std::string> keys, Marks marks, std::string read
 
 void Observer::ask_for_map(lock::Instant now) {
   questions_.allow(server_, ClusterMap::kLimits);
-  const auto take = [this](const Questions::Answer& answer, lock::Instant later) {
+  const auto take = [this](const redis::Questions::Answer& answer, lock::Instant later) {
     if (const auto* silence = answer.silence()) {
       trouble_ = *silence;
     } else {
-      const Value& reply = answer.reply();
+      const redis::Value& reply = answer.reply();
       map_ = ClusterMap::read(reply, questions_.link(server_).place().address.host);
-      if (!map_) trouble_ = unexpected_reply(reply);
+      if (!map_) trouble_ = redis::unexpected_reply(reply);
     }
     questions_.close(server_);
     if (map_) {
-      for (const Address& address : map_->primaries()) {
-        Endpoint primary = questions_.place(server_);
-        primary.kind = Endpoint::Kind::tcp;
+      for (const redis::Address& address : map_->primaries()) {
+        redis::Endpoint primary = questions_.place(server_);
+        primary.kind = redis::Endpoint::Kind::tcp;
         primary.address = address;
         nodes_.push_back({questions_.connect_like(server_, std::move(primary))});
       }
@@ -245,10 +245,11 @@ void Observer::begin_look(lock::Instant now) {
   }
 }
 
-void Observer::ask(Node& node, Command command, Take take, lock::Instant now) {
+void Observer::ask(Node& node, redis::Command command, Take take, lock::Instant now) {
   questions_.ask(
       node.connection, {{std::move(command)}},
-      [this, &node, take = std::move(take)](const Questions::Answer& answer, lock::Instant later) {
+      [this, &node, take = std::move(take)](const redis::Questions::Answer& answer,
+                                            lock::Instant later) {
         if (const auto* silence = answer.silence()) {
           node.trouble = *silence;
           stop(node, *silence);
@@ -262,19 +263,22 @@ void Observer::ask(Node& node, Command command, Take take, lock::Instant now) {
 void Observer::ask_scan(Node& node, lock::Instant now) {
   ask(
       node,
-      {.words = {"SCAN", node.cursor, "MATCH", helper_pattern(part_), "COUNT", std::string(kStep)}},
-      [this, &node](const Value& reply, lock::Instant later) { take_scan(node, reply, later); },
+      {.words = {"SCAN", node.cursor, "MATCH", redis::helper_pattern(part_), "COUNT",
+                 std::string(kStep)}},
+      [this, &node](const redis::Value& reply, lock::Instant later) {
+        take_scan(node, reply, later);
+      },
       now);
 }
 
-void Observer::take_scan(Node& node, const Value& reply, lock::Instant now) {
-  const std::vector<Value>& part = reply.elements;
-  if (!fits(reply, "sa")) {
-    node.trouble = unexpected_reply(reply);
+void Observer::take_scan(Node& node, const redis::Value& reply, lock::Instant now) {
+  const std::vector<redis::Value>& part = reply.elements;
+  if (!redis::fits(reply, "sa")) {
+    node.trouble = redis::unexpected_reply(reply);
     return;
   }
-  for (const Value& helper : part[1].elements) {
-    if (auto key = key_of_helper(helper.text, part_)) found_.insert(std::move(*key));
+  for (const redis::Value& helper : part[1].elements) {
+    if (auto key = redis::key_of_helper(helper.text, part_)) found_.insert(std::move(*key));
   }
   const bool in_circles = part[0].text == node.cursor;
   node.cursor = part[0].text;
@@ -283,7 +287,7 @@ void Observer::take_scan(Node& node, const Value& reply, lock::Instant now) {
     cut_ = "names more than " + std::to_string(kMostLocks) + " locks; the rest is left out";
   } else if (in_circles) {
     cut_ = "repeats the same page of locks (SCAN), so some locks may be missing";
-  } else if (const auto why = too_much(node.bytes += size_of(reply))) {
+  } else if (const auto why = redis::too_much(node.bytes += size_of(reply))) {
     cut_ = why;
   } else {
     ask_scan(node, now);
@@ -295,39 +299,42 @@ void Observer::ask_more(Node& node, lock::Instant now) {
     const std::size_t index = node.wanted[node.asked++];
     const std::string& key = keys_[index];
     Observation& about = observations_[index];
-    const auto ask_about = [&](Command command, std::function<void(const Value&)> take) {
+    const auto ask_about = [&](redis::Command command,
+                               std::function<void(const redis::Value&)> take) {
       ask(
           node, std::move(command),
-          [this, &node, take = std::move(take)](const Value& reply, lock::Instant later) {
+          [this, &node, take = std::move(take)](const redis::Value& reply, lock::Instant later) {
             take(reply);
             go_on(node, reply, later);
           },
           now);
     };
-    ask_about({&scripts::look,
-               {key, helper_key(key, "holder")},
-               {helper_key(key, "readers"), reader_}},
-              [this, &about](const Value& reply) {
+    ask_about({&redis::scripts::look,
+               {key, redis::helper_key(key, "holder")},
+               {redis::helper_key(key, "readers"), reader_}},
+              [this, &about](const redis::Value& reply) {
                 // A node that a map names has no other place to send us to.
-                const bool moved = map_ && is_redirection(reply);
-                about.seen = moved ? lock::Unreachable{.why = "has just moved the lock's slot to "
-                                                              "another node; try again"}
+                const bool moved = map_ && redis::is_redirection(reply);
+                about.seen = moved ? lock::Unreachable{.why =
+                                                           "has just moved the lock's slot to "
+                                                           "another node; try again"}
                                    : read_seen(reply);
               });
-    ask_about(encode_waiting(key),
-              [&about](const Value& reply) { about.queue = read_waiting(reply); });
+    ask_about(redis::encode_waiting(key),
+              [&about](const redis::Value& reply) { about.queue = redis::read_waiting(reply); });
     if (marks_ == Marks::asked) {
-      ask_about({&scripts::done, {helper_key(key, "done")}},
-                [&about](const Value& reply) { about.done = read_done(reply); });
-      ask_about(encode_refusals(key),
-                [&about](const Value& reply) { about.refusals = read_refusals(reply); });
+      ask_about({&redis::scripts::done, {redis::helper_key(key, "done")}},
+                [&about](const redis::Value& reply) { about.done = redis::read_done(reply); });
+      ask_about(redis::encode_refusals(key), [&about](const redis::Value& reply) {
+        about.refusals = redis::read_refusals(reply);
+      });
     }
   }
 }
 
 /// After each answer about a lock.
-void Observer::go_on(Node& node, const Value& reply, lock::Instant now) {
-  const auto why = too_much(node.bytes += size_of(reply));
+void Observer::go_on(Node& node, const redis::Value& reply, lock::Instant now) {
+  const auto why = redis::too_much(node.bytes += size_of(reply));
   // With one lock there is nothing to leave out.
   if (why && node.wanted.size() > 1) {
     cut_ = why;
@@ -351,8 +358,8 @@ std::optional<std::string> Observer::trouble() const {
       std::ranges::find_if(nodes_, [](const Node& one) { return one.trouble.has_value(); });
   if (node == nodes_.end()) return gap_;
   if (!map_) return node->trouble->why;
-  const Address& address = questions_.place(node->connection).address;
+  const redis::Address& address = questions_.place(node->connection).address;
   return "node " + address.display() + ": " + node->trouble->why;
 }
 
-}  // namespace redlock::redis
+}  // namespace redlock::observe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "look/observed.h"
+#include "observe/observed.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -15,7 +15,7 @@
 #include "lock/value.h"
 #include "os/clock.h"
 
-namespace redlock::look {
+namespace redlock::observe {
 
 namespace {
 
@@ -85,11 +85,11 @@ void add(const redis::GivenUp& refusal, std::vector<Refusals>& all) {
 }
 
 /// `observations`: one for each configured server.
-Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
+Observed observe(driver::LockId id, std::vector<observe::Observation> observations) {
   Observed lock;
   lock.id = std::move(id);
   std::vector<std::optional<redis::Queue>> queues;
-  for (redis::Observation& observation : observations) {
+  for (observe::Observation& observation : observations) {
     lock.seen.push_back(std::move(observation.seen));
     queues.push_back(std::move(observation.queue));
     const auto& done = observation.done;
@@ -128,7 +128,7 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
 }  // namespace
 
 std::optional<WaitingQueue> merge_queues(const std::vector<std::optional<redis::Queue>>& queues,
-                                  const std::optional<records::Holder>& holder) {
+                                         const std::optional<records::Holder>& holder) {
   if (std::ranges::none_of(queues, [](const auto& queue) { return queue.has_value(); })) return {};
   WaitingQueue merged;
   std::map<std::string, Waiting> waiters;
@@ -175,10 +175,10 @@ Query::Query(const config::Settings& settings)
 }
 
 std::vector<std::string> Query::names(std::string_view helper, const std::string& pattern) {
-  for (redis::Observer& observer : observers_) observer.scan(helper, os::boot_now());
+  for (observe::Observer& observer : observers_) observer.scan(helper, os::boot_now());
   interview_.finish();
   std::set<std::string> names;
-  for (const redis::Observer& observer : observers_) {
+  for (const observe::Observer& observer : observers_) {
     for (const std::string& key : observer.found()) {
       const std::string& prefix = settings_.prefix;
       if (key.size() <= prefix.size() || !key.starts_with(prefix)) continue;
@@ -190,7 +190,7 @@ std::vector<std::string> Query::names(std::string_view helper, const std::string
   return {names.begin(), names.end()};
 }
 
-std::vector<Observed> Query::look(const std::vector<std::string>& names, redis::Marks marks,
+std::vector<Observed> Query::look(const std::vector<std::string>& names, observe::Marks marks,
                                   const std::string& reader) {
   std::vector<driver::LockId> ids;
   std::vector<std::string> keys;
@@ -198,12 +198,12 @@ std::vector<Observed> Query::look(const std::vector<std::string>& names, redis::
     ids.push_back(driver::lock_id(settings_, name));
     keys.push_back(ids.back().key);
   }
-  for (redis::Observer& observer : observers_) observer.look(keys, marks, reader, os::boot_now());
+  for (observe::Observer& observer : observers_) observer.look(keys, marks, reader, os::boot_now());
   interview_.finish();
   std::vector<Observed> all;
   all.reserve(names.size());
   for (std::size_t index = 0; index < names.size(); ++index) {
-    std::vector<redis::Observation> observations;
+    std::vector<observe::Observation> observations;
     for (std::size_t server = 0; server < observers_.size(); ++server) {
       observations.push_back(observers_[server].take(index));
       const auto* none = std::get_if<lock::Unreachable>(&observations.back().seen);
@@ -244,7 +244,7 @@ std::size_t Query::reached() const {
 
 Observed look_at(const std::string& name, const config::Settings& settings,
                  const std::string& reader) {
-  return Query(settings).look({name}, redis::Marks::ignored, reader).front();
+  return Query(settings).look({name}, observe::Marks::ignored, reader).front();
 }
 
 std::size_t slot_in(const Observed& lock, const Reader& reader) {
@@ -266,9 +266,10 @@ std::optional<diag::Overdue> overdue(const Observed& lock) {
 
 Appearance appearance_of(lock::State state) {
   using diag::Tint;
-  constexpr Appearance kInOrder[] = {  // of lock::State
-      {"free", Tint::none},      {"held", Tint::good},      {"cooling", Tint::notice},
-      {"revoked", Tint::notice}, {"foreign", Tint::notice}, {"undecided", Tint::bad}};
+  constexpr Appearance kInOrder[] = {// of lock::State
+                                     {"free", Tint::none},      {"held", Tint::good},
+                                     {"cooling", Tint::notice}, {"revoked", Tint::notice},
+                                     {"foreign", Tint::notice}, {"undecided", Tint::bad}};
   return kInOrder[static_cast<std::size_t>(state)];
 }
 
@@ -316,13 +317,14 @@ std::vector<std::string> warnings_about(const Observed& lock, const config::Sett
   }
   if (lock.sighting) {
     const bool redisson = settings.as == config::As::redisson;
-    const bool theirs = !lock.sighting->owner.empty() ||
-                        lock::is_of_redisson(lock::owner_of(*lock.sighting));
+    const bool theirs =
+        !lock.sighting->owner.empty() || lock::is_of_redisson(lock::owner_of(*lock.sighting));
     const bool odd = redisson ? !theirs : !lock.sighting->owner.empty();
     if (odd && lock.judgement.state != lock::State::free) {
-      warnings.push_back(fmt::format("the key is {} of Redisson's, and this redlock runs with{} "
-                                     "--as redisson: one name is for one kind of lock",
-                                     theirs ? "a lock" : "no lock", theirs ? "out" : ""));
+      warnings.push_back(
+          fmt::format("the key is {} of Redisson's, and this redlock runs with{} "
+                      "--as redisson: one name is for one kind of lock",
+                      theirs ? "a lock" : "no lock", theirs ? "out" : ""));
     }
   }
   if (!lock.holder) return warnings;
@@ -341,4 +343,4 @@ std::vector<std::string> warnings_about(const Observed& lock, const config::Sett
   return warnings;
 }
 
-}  // namespace redlock::look
+}  // namespace redlock::observe

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Asks one server about itself, for `redlock check`. Absent on purpose: any judgement of the
-// answers (look/diagnosis.h).
+// answers (check/diagnosis.h).
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/ask/questions.h"
+#include "redis/connection/questions.h"
 
-namespace redlock::redis {
+namespace redlock::check {
 
 /// Untrusted.
 struct Inspection {
@@ -54,7 +54,7 @@ class Inspector {
 
   /// `server`: a connection of `questions`, which must outlive this. `lock_key`: of the trial lock.
   /// `redisson`: that is a hash, as Redisson's are.
-  Inspector(Questions& questions, std::size_t server, std::string lock_key, bool redisson);
+  Inspector(redis::Questions& questions, std::size_t server, std::string lock_key, bool redisson);
   Inspector(const Inspector&) = delete;
   Inspector& operator=(const Inspector&) = delete;
 
@@ -72,8 +72,8 @@ class Inspector {
  private:
   struct Step {
     std::size_t connection;
-    Command command;
-    std::function<void(const Value& reply, lock::Duration took)> take;
+    redis::Command command;
+    std::function<void(const redis::Value& reply, lock::Duration took)> take;
     /// Where to note why there is no answer, if that matters. `trouble` ends the questions.
     std::optional<lock::Unreachable> Inspection::*unanswered = nullptr;
   };
@@ -82,15 +82,15 @@ class Inspector {
   void pass(std::size_t step, lock::Unreachable why, lock::Instant now);
   [[nodiscard]] std::vector<Step> all_steps(bool redisson);
   void take_place();
-  void take_time(const Value& reply, lock::Duration round_trip);
-  void take_permissions(const Value& reply);
-  void take_subscription(const Value& reply);
+  void take_time(const redis::Value& reply, lock::Duration round_trip);
+  void take_permissions(const redis::Value& reply);
+  void take_subscription(const redis::Value& reply);
 
-  Questions& questions_;
+  redis::Questions& questions_;
   std::size_t server_;
   std::string lock_key_;
   Inspection inspection_;
   std::vector<Step> steps_;
 };
 
-}  // namespace redlock::redis
+}  // namespace redlock::check

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "look/diagnosis.h"
+#include "check/diagnosis.h"
 
 #include <fmt/format.h>
 
@@ -11,13 +11,13 @@
 #include "config/value.h"
 #include "diag/text.h"
 
-namespace redlock::look {
+namespace redlock::check {
 
 namespace {
 
 using namespace std::chrono_literals;
+using check::Inspection;
 using config::Settings;
-using redis::Inspection;
 using std::chrono::seconds;
 
 constexpr std::size_t kMostOfText = 80;
@@ -212,8 +212,8 @@ std::string comforts_missed(const Inspection& inspection, const Settings& settin
     for (const std::string& command : inspection.denied_redisson) {
       missed += command == "&" ? " &redisson_lock*" : " +" + shown(command);
     }
-    const bool queue = std::ranges::find(inspection.denied_redisson, "lindex") !=
-                       inspection.denied_redisson.end();
+    const bool queue =
+        std::ranges::find(inspection.denied_redisson, "lindex") != inspection.denied_redisson.end();
     if (queue) missed += " and ~redisson_lock_queue:*";
   }
   if (!inspection.denied_sharded.empty()) {
@@ -384,9 +384,9 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
     add("memory", judge_memory(inspection));
   }
   if (inspection.no_messages) {
-    add("messages", {Level::warning,
-                     "SUBSCRIBE is not answered (" + inspection.no_messages->why +
-                         "), so that waiters are not woken, but ask again after up to 5 s"});
+    add("messages",
+        {Level::warning, "SUBSCRIBE is not answered (" + inspection.no_messages->why +
+                             "), so that waiters are not woken, but ask again after up to 5 s"});
   }
   if (inspection.ahead) add("clock", judge_clock(inspection));
   // On a replica every script fails, whatever the permissions.
@@ -408,4 +408,4 @@ std::vector<Finding> diagnose_set(const Settings& settings) {
   return findings;
 }
 
-}  // namespace redlock::look
+}  // namespace redlock::check

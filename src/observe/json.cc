@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
+#include "observe/json.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "diag/text.h"
 #include "lock/value.h"
-#include "look/history.h"
 #include "os/clock.h"
 
-namespace redlock::look {
+namespace redlock::observe {
 
 using records::Json;
 using std::chrono::milliseconds;
@@ -33,16 +34,6 @@ void add_time(Members& members, std::string_view name, std::string_view name_ms,
   members.emplace_back(name_ms, time ? Json(time->count()) : Json());
 }
 
-namespace {
-
-Json unless_zero(std::integral auto number) {
-  return number == 0 ? Json() : Json(number);
-}
-
-std::optional<milliseconds> unless_zero(milliseconds time) {
-  return time == milliseconds(0) ? std::nullopt : std::optional(time);
-}
-
 Members person(const records::Holder& who) {
   return {{"host", who.host},
           {"user", who.user},
@@ -61,10 +52,23 @@ Json servers_json(const config::Settings& settings, const Troubles& troubles) {
   return Json::array(servers);
 }
 
+Json refusals_json(const std::vector<Refusals>& refusals) {
+  return array_of(refusals, [](const Refusals& each) {
+    Members members{{"host", each.host},
+                    {"user", text_or_null(each.who.user)},
+                    {"command", text_or_null(each.who.command)},
+                    {"count", each.count}};
+    add_time(members, "last", "last_ms", os::unix_now() - each.ago);
+    members.emplace_back("held_by", text_or_null(each.who.held_by));
+    return Json::object(members);
+  });
+}
+
+namespace {
+
 Json to_json(const std::optional<records::Holder>& revocation) {
   if (!revocation) return {};
-  Members members{
-      {"host", revocation->host}, {"user", revocation->user}, {"pid", revocation->pid}};
+  Members members{{"host", revocation->host}, {"user", revocation->user}, {"pid", revocation->pid}};
   add_time(members, "since", "since_ms", unless_zero(revocation->since));
   members.emplace_back("for_s", in_seconds(diag::ago(revocation->since)));
   return Json::object(members);
@@ -85,18 +89,6 @@ Json view(const Observed& lock, std::size_t server, const std::string& display) 
                        {"state", seen ? Json(appearance_of(lock::state_of(*seen)).word) : Json()},
                        {"ttl_s", seen ? in_seconds(seen->ttl_left) : Json()},
                        {"error", none ? Json(none->why) : Json()}});
-}
-
-Json refusals_json(const std::vector<Refusals>& refusals) {
-  return array_of(refusals, [](const Refusals& each) {
-    Members members{{"host", each.host},
-                    {"user", text_or_null(each.who.user)},
-                    {"command", text_or_null(each.who.command)},
-                    {"count", each.count}};
-    add_time(members, "last", "last_ms", os::unix_now() - each.ago);
-    members.emplace_back("held_by", text_or_null(each.who.held_by));
-    return Json::object(members);
-  });
 }
 
 Json last_run(const std::optional<lock::Done>& done) {
@@ -167,10 +159,9 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"foreign", foreign(lock)},
        {"least_left_s", in_seconds(lock.least_left)},
        {"most_left_s", in_seconds(lock.most_left)},
-       {"renewed_s_ago",
-        judgement.state == lock::State::held && lock.holder && !lock.shared
-            ? in_seconds(diag::renewed_ago(*lock.holder, lock.lease_left))
-            : Json()},
+       {"renewed_s_ago", judgement.state == lock::State::held && lock.holder && !lock.shared
+                             ? in_seconds(diag::renewed_ago(*lock.holder, lock.lease_left))
+                             : Json()},
        {"overdue", overdue(lock).has_value()},
        {"waiting", lock.waiting ? Json(lock.waiting->size()) : Json()},
        {"waiters", waiters(lock.waiting)},
@@ -180,59 +171,16 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"servers", Json::array(servers)}});
 }
 
-Json describe(const std::optional<PastRun>& run) {
-  if (!run) return {};
-  const records::LogEntry& entry = run->entry;
-  Members members{
-      {"outcome", text_or_null(outcome_of(*run).word)},
-      {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},
-      {"status", entry.status},
-      {"reason", text_or_null(entry.reason)}};
-  add_time(members, "began", "began_ms",
-           run->knows_beginning ? std::optional(run->began) : std::nullopt);
-  add_time(members, "ended", "ended_ms", run->ended);
-  members.insert(
-      members.end(),
-      {{"held_s", run->ended ? in_seconds(*run->ended - run->began) : Json()},
-       {"waited_s", in_seconds(entry.waited)},
-       {"fence", unless_zero(entry.fence)},
-       {"holder", Json::object(person(entry.who))},
-       {"forced_by", run->forced_by ? Json::object(person(*run->forced_by)) : Json()},
-       {"skips", unless_zero(run->skips)},
-       {"run", text_or_null(run->run)}});
-  return Json::object(members);
-}
-
-Json usual_json(const std::optional<diag::Usual>& usual) {
-  if (!usual) return {};
-  return Json::object({{"runs", usual->runs},
-                       {"least_s", in_seconds(usual->least)},
-                       {"most_s", in_seconds(usual->most)}});
-}
-
-Json describe_view(const HistoryView& view) {
-  Members members{{"name", view.name}};
-  add_time(members, "log_begins", "log_begins_ms", view.log_begins);
-  members.insert(members.end(),
-                 {{"usual", usual_json(view.usual)},
-                  {"refused", refusals_json(view.refusals)},
-                  {"runs", array_of(view.runs, describe)},
-                  {"before", describe(view.before)},
-                  {"after", describe(view.after)}});
-  return Json::object(members);
-}
-
 }  // namespace
 
 Json holder_json(const std::optional<records::Holder>& holder) {
   if (!holder) return {};
   Members members = person(*holder);
   add_time(members, "since", "since_ms", unless_zero(holder->since));
-  members.insert(members.end(),
-                 {{"for_s", in_seconds(diag::ago(holder->since))},
-                  {"ttl_s", in_seconds(holder->ttl)},
-                  {"fingerprint", text_or_null(holder->servers)},
-                  {"protocol", holder->protocol}});
+  members.insert(members.end(), {{"for_s", in_seconds(diag::ago(holder->since))},
+                                 {"ttl_s", in_seconds(holder->ttl)},
+                                 {"fingerprint", text_or_null(holder->servers)},
+                                 {"protocol", holder->protocol}});
   return Json::object(members);
 }
 
@@ -248,16 +196,4 @@ std::string to_json(const std::vector<Observed>& locks, const config::Settings& 
       .output();
 }
 
-std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
-                    const Troubles& troubles, ExitStatus status) {
-  Members members{{"status", static_cast<int>(status)},
-                  {"quorum", lock::quorum(request.settings.servers.size())},
-                  {"servers", servers_json(request.settings, troubles)}};
-  add_time(members, "since", "since_ms", request.since);
-  add_time(members, "until", "until_ms", request.until);
-  add_time(members, "at", "at_ms", request.at);
-  members.emplace_back("locks", array_of(views, describe_view));
-  return Json::object(members).output();
-}
-
-}  // namespace redlock::look
+}  // namespace redlock::observe

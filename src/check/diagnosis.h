@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // Turns the servers' information about themselves into findings: what is right, what is wrong, and
-// what to do. Deliberately absent: requests to the servers (redis/ask/inspector.h), output
+// what to do. Deliberately absent: requests to the servers (check/inspector.h), output
 // (check.cc).
 #pragma once
 
+#include "check/inspector.h"
 #include "config/settings.h"
 #include "driver/setup.h"
 #include "lock/effect.h"
 #include "lock/session.h"
 #include "lock/vote.h"
-#include "redis/ask/inspector.h"
 
-namespace redlock::look {
+namespace redlock::check {
 
 enum class Level {
   ok,
@@ -39,7 +39,7 @@ struct Tried {
 };
 
 /// The findings about one server. `twin`: an earlier server with the same run_id, or empty.
-std::vector<Finding> diagnose(const redis::Endpoint& server, const redis::Inspection& inspection,
+std::vector<Finding> diagnose(const redis::Endpoint& server, const check::Inspection& inspection,
                               const config::Settings& settings, const Tried& tried,
                               const std::string& twin);
 std::vector<Finding> diagnose_set(const config::Settings& settings);
@@ -74,10 +74,10 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test,
                                         const config::Settings& settings, const Tried& tried);
 
 /// The time since the server's start; none if the server does not report it.
-std::optional<std::chrono::seconds> uptime(const redis::Inspection& inspection);
+std::optional<std::chrono::seconds> uptime(const check::Inspection& inspection);
 /// Whether it has keys, and keeps them over a restart.
-bool keeps_data(const redis::Inspection& inspection);
+bool keeps_data(const check::Inspection& inspection);
 /// By the server's own information.
-bool can_vote(const redis::Inspection& inspection);
+bool can_vote(const check::Inspection& inspection);
 
-}  // namespace redlock::look
+}  // namespace redlock::check

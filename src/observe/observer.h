@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "lock/judgement.h"
-#include "redis/ask/questions.h"
+#include "redis/connection/questions.h"
 #include "redis/requests/answer.h"
 
-namespace redlock::redis {
+namespace redlock::observe {
 
 /// The hash slot of a key, 0 to 16383
 /// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
@@ -24,15 +24,15 @@ std::uint16_t slot_of(std::string_view key);
 class ClusterMap {
  public:
   /// Each slot may be a range of its own, with 30 elements and 500 bytes for its nodes.
-  static constexpr ReplyLimits kLimits{
+  static constexpr redis::ReplyLimits kLimits{
       .bytes = 8 * 1024 * 1024, .of_array = 16 * 1024, .of_reply = 512 * 1024};
 
   /// Reads the reply to CLUSTER SLOTS, if it is one. `asked`: the host of the node that sent it,
   /// for nodes without a host.
-  static std::optional<ClusterMap> read(const Value& reply, const std::string& asked);
+  static std::optional<ClusterMap> read(const redis::Value& reply, const std::string& asked);
 
   /// Each primary once.
-  [[nodiscard]] const std::vector<Address>& primaries() const { return primaries_; }
+  [[nodiscard]] const std::vector<redis::Address>& primaries() const { return primaries_; }
 
   /// The index in primaries() of the one that has the key, if a node serves its slot.
   [[nodiscard]] std::optional<std::size_t> primary_of(std::string_view key) const;
@@ -46,16 +46,16 @@ class ClusterMap {
     std::int64_t last;
     std::size_t primary;
   };
-  std::vector<Address> primaries_;
+  std::vector<redis::Address> primaries_;
   std::vector<Range> ranges_;
 };
 
 /// One server's answer about one lock.
 struct Observation {
   lock::Seen seen = lock::Unreachable{};
-  std::optional<lock::Done> done;  ///< the last run with --once, if we asked for it
-  std::optional<Queue> queue;      ///< if it is known
-  std::vector<GivenUp> refusals;   ///< if we asked for the marks
+  std::optional<lock::Done> done;        ///< the last run with --once, if we asked for it
+  std::optional<redis::Queue> queue;     ///< if it is known
+  std::vector<redis::GivenUp> refusals;  ///< if we asked for the marks
 };
 
 /// Whether to read the marks of --once and the refusals, too.
@@ -66,7 +66,7 @@ enum class Marks { asked, ignored };
 class Observer {
  public:
   /// `server`: a connection of `questions`, which must outlive this.
-  Observer(Questions& questions, std::size_t server);
+  Observer(redis::Questions& questions, std::size_t server);
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
@@ -90,26 +90,26 @@ class Observer {
  private:
   struct Node {
     std::size_t connection;
-    std::size_t bytes = 0;  ///< of its answers
+    std::size_t bytes = 0;                 ///< of its answers
     std::vector<std::size_t> wanted = {};  ///< by look(), the indices of its keys
     std::size_t asked = 0;                 ///< of these
     std::string cursor = {};               ///< of the scan
     std::optional<lock::Unreachable> trouble = {};
   };
 
-  using Take = std::function<void(const Value& reply, lock::Instant now)>;
+  using Take = std::function<void(const redis::Value& reply, lock::Instant now)>;
 
   void ask_for_map(lock::Instant now);
   void begin(lock::Instant now);
   void begin_look(lock::Instant now);
-  void ask(Node& node, Command command, Take take, lock::Instant now);
+  void ask(Node& node, redis::Command command, Take take, lock::Instant now);
   void ask_scan(Node& node, lock::Instant now);
-  void take_scan(Node& node, const Value& reply, lock::Instant now);
+  void take_scan(Node& node, const redis::Value& reply, lock::Instant now);
   void ask_more(Node& node, lock::Instant now);
-  void go_on(Node& node, const Value& reply, lock::Instant now);
+  void go_on(Node& node, const redis::Value& reply, lock::Instant now);
   void stop(Node& node, const lock::Unreachable& why);
 
-  Questions& questions_;
+  redis::Questions& questions_;
   std::size_t server_;
   std::optional<ClusterMap> map_;
   std::deque<Node> nodes_;  ///< of a Cluster: its primaries, in the map's order
@@ -125,4 +125,4 @@ class Observer {
   std::optional<std::string> cut_;            ///< see cut()
 };
 
-}  // namespace redlock::redis
+}  // namespace redlock::observe

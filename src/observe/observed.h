@@ -13,11 +13,11 @@
 #include "lock/effect.h"
 #include "lock/judgement.h"
 #include "lock/timing.h"
+#include "observe/observer.h"
 #include "records/records.h"
-#include "redis/ask/observer.h"
 #include "redis/requests/answer.h"
 
-namespace redlock::look {
+namespace redlock::observe {
 
 /// A process that waits for a lock, as the servers see it.
 struct Waiting {
@@ -43,7 +43,7 @@ struct Refusals {
 /// Merges the queues of all servers: a waiter that came while a server was down is missing there.
 /// None if no server has a queue that we may read. `holder` does not count as a waiter.
 std::optional<WaitingQueue> merge_queues(const std::vector<std::optional<redis::Queue>>& queues,
-                                  const std::optional<records::Holder>& holder);
+                                         const std::optional<records::Holder>& holder);
 
 /// One of those that hold a shared lock.
 struct Reader : lock::Reader {
@@ -89,13 +89,13 @@ class Query {
   explicit Query(const config::Settings& settings);
 
   /// The names of all locks with the configured prefix that have this helper key on any server,
-  /// sorted: see redis::Observer::scan(). `pattern`: only those that match it, see fnmatch(3);
+  /// sorted: see observe::Observer::scan(). `pattern`: only those that match it, see fnmatch(3);
   /// empty: all.
   std::vector<std::string> names(std::string_view helper, const std::string& pattern = {});
 
-  /// `reader`: see redis::Observer::look().
+  /// `reader`: see observe::Observer::look().
   std::vector<Observed> look(const std::vector<std::string>& names,
-                             redis::Marks marks = redis::Marks::ignored,
+                             observe::Marks marks = observe::Marks::ignored,
                              const std::string& reader = {});
 
   /// A line for each server that could not be asked, safe to print.
@@ -109,8 +109,8 @@ class Query {
  private:
   const config::Settings& settings_;
   driver::Interview interview_;
-  std::deque<redis::Observer> observers_;  // a deque, since they cannot move
-  Troubles refusals_;                      ///< of servers that answer, but refuse the request
+  std::deque<observe::Observer> observers_;  // a deque, since they cannot move
+  Troubles refusals_;                        ///< of servers that answer, but refuse the request
 };
 
 /// If one job holds the lock, and has missed a renewal.
@@ -161,30 +161,4 @@ std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
 std::string as_block(const Observed& lock, const config::Settings& settings,
                      const diag::Screen& screen);
 
-// As JSON: redlock-json(7), json.cc.
-
-/// Null if there is none.
-records::Json in_seconds(const std::optional<std::chrono::milliseconds>& time);
-records::Json text_or_null(std::string_view text);
-
-using Members = std::vector<records::Json::Member>;
-
-/// Adds a moment (Unix time) as two members: as RFC 3339 in UTC, and in milliseconds. Both names
-/// must outlive the members.
-void add_time(Members& members, std::string_view name, std::string_view name_ms,
-              const std::optional<std::chrono::milliseconds>& time);
-
-/// An array with what `as_json` makes of each of `things`.
-records::Json array_of(const auto& things, const auto& as_json) {
-  std::vector<records::Json> all;
-  for (const auto& each : things) all.push_back(as_json(each));
-  return records::Json::array(all);
-}
-
-/// A holder in the form of `status`, `list` and `acquire`; null if there is none.
-records::Json holder_json(const std::optional<records::Holder>& holder);
-
-std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
-                    const Troubles& troubles, ExitStatus status);
-
-}  // namespace redlock::look
+}  // namespace redlock::observe

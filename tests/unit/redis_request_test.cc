@@ -52,7 +52,7 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
   same(redis::encode_request(ask(Op::renew), context, alone), 2,
        redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
            redis::encode_command(
-               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "30000", "40000"}));
   lock::Ask cut = ask(Op::renew);
   cut.cuts = true;
   same(redis::encode_request(cut, context, alone), 3,
@@ -106,7 +106,7 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
                               "redlock:{name}:holder", "redlock:{name}:fence",
                               "redlock:{name}:dead", "T", "30000", "{}"}) +
            redis::encode_command(
-               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "30000", "40000"}));
 }
 
 TEST_CASE("context: an acquire names the queue as an argument, and us only if we have a ticket") {
@@ -128,15 +128,15 @@ TEST_CASE("context: an acquire names the queue as an argument, and us only if we
   };
   lock::Ask ask{.op = Op::acquire, .attempt = 1, .life = std::chrono::seconds(30)};
   const char* const line = "redlock:{n}:";
-  same(ask, command("4", "T", "30000", "{}", "60", "0", "H", "", "", line));
+  same(ask, command("4", "T", "30000", "{}", "60", "30000", "H", "", "", line));
   ask.once = std::chrono::seconds(50);
   const char* const done = "redlock:{n}:done";
-  same(ask, command("5", done, "T", "30000", "{}", "60", "0", "H", "", "", line, "50000"));
+  same(ask, command("5", done, "T", "30000", "{}", "60", "30000", "H", "", "", line, "50000"));
   ask.ticket = 1'800'000'000'000;
   const char* const ticket = "1800000000000";
-  same(ask, command("5", done, "T", "30000", "{}", "60", "0", "H", "me", ticket, line, "50000"));
+  same(ask, command("5", done, "T", "30000", "{}", "60", "30000", "H", "me", ticket, line, "50000"));
   ask.once = {};
-  same(ask, command("4", "T", "30000", "{}", "60", "0", "H", "me", ticket, line));
+  same(ask, command("4", "T", "30000", "{}", "60", "30000", "H", "me", ticket, line));
 }
 
 TEST_CASE("context: the embedded scripts are whole and bare of comments") {

@@ -61,7 +61,7 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
                   life,
                   context.holder_json,
                   std::to_string(context.restart_grace.count()),
-                  std::to_string(context.ttl.count()),
+                  life,
                   secrets.hold,
                   waits ? context.waiter : "",
                   waits ? std::to_string(ask.ticket) : "",
@@ -121,11 +121,11 @@ Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::
                         arguments)};
 }
 
-/// The hold of a lock counts for another ttl: goes with a renewal and a repair.
+/// The hold of a lock counts for as long as the lock lives now: goes with a renewal and a repair.
 std::string encode_hold(const LockContext& context, const Secrets& secrets,
                         std::chrono::milliseconds life) {
   return encode_command({"EVAL", scripts::hold, "1", context.holder_key, secrets.token,
-                         secrets.hold, std::to_string(context.ttl.count()),
+                         secrets.hold, std::to_string(life.count()),
                          std::to_string((life + kHolderExtra).count())});
 }
 
@@ -179,7 +179,7 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
                     2};
       // Redisson's own holders may have asked for more.
       if (!ask.cuts || lock::is_of_redisson(token)) return flight;
-      flight.wire += encode_script(scripts::cut, {context.lock_key, context.holder_key},
+      flight.wire += encode_script(scripts::cut, keys({context.lock_key, context.holder_key}),
                                    {token, secrets.hold, life});
       ++flight.replies;
       return flight;

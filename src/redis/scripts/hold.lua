@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- Goes with a renewal or a repair, best effort: our hold counts for another ttl, and the holder hash lives on if
+-- Goes with a renewal or a repair, best effort: our hold counts for another life, and the holder hash lives on if
 -- it belongs to this lock.
 --
 -- KEYS[1]  the holder hash, and no other key, as in renew.lua
 -- ARGV[1]  the lock's token, ARGV[2] our hold
--- ARGV[3]  how long it counts, in ms: the ttl
+-- ARGV[3]  how long it counts, in ms: as long as the lock lives
 -- ARGV[4]  the hash's time to live, in ms
 --
 -- {'held'}, {'missing'}

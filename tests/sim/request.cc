@@ -40,6 +40,7 @@ Request describe(const lock::Ask& ask, const redis::LockContext& context,
   if (ask.attempt == lock::kNoAttempt) return request;
   request.token = tokens.lock(ask.attempt);
   request.hold = tokens.own(ask.attempt);
+  request.cuts = ask.cuts;
   return request;
 }
 

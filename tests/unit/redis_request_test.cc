@@ -50,9 +50,10 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
     CHECK(flight.wire == wire);
   };
   same(redis::encode_request(ask(Op::renew), context, alone), 2,
-       redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
-           redis::encode_command(
-               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "30000", "40000"}));
+       redis::encode_command(
+           {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "30000", "40000"}) +
+           redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}));
+  CHECK(redis::encode_request(ask(Op::renew), context, alone).answer_at == 1);
   lock::Ask cut = ask(Op::renew);
   cut.cuts = true;
   same(redis::encode_request(cut, context, alone), 3,

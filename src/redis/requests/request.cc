@@ -173,10 +173,11 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
   const auto keys = [&](Words common) { return with_readers(std::move(common), context, secrets); };
   switch (ask.op) {
     case lock::Op::renew: {
-      Flight flight{encode_script(shared ? scripts::renew_shared : scripts::renew,
-                                  keys({context.lock_key}), {token, life}) +
-                        encode_hold(context, secrets, milliseconds),
-                    2};
+      // The hold first: otherwise another process's cut could come in between, and undo the renewal.
+      Flight flight{encode_hold(context, secrets, milliseconds) +
+                        encode_script(shared ? scripts::renew_shared : scripts::renew,
+                                      keys({context.lock_key}), {token, life}),
+                    2, 1};
       // Redisson's own holders may have asked for more.
       if (!ask.cuts || lock::is_of_redisson(token)) return flight;
       flight.wire += encode_script(scripts::cut, keys({context.lock_key, context.holder_key}),

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Goes with a renewal or a repair, best effort: our hold counts for another life, and the holder hash lives on if
+-- Goes before a renewal and after a repair, best effort: our hold counts for another life, and the holder hash lives on if
 -- it belongs to this lock.
 --
 -- KEYS[1]  the holder hash, and no other key, as in renew.lua

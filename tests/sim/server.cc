@@ -134,7 +134,11 @@ redis::Value Server::run(Words words) {
 }
 
 void Server::restart(Restart how, Time now) {
-  if (how == Restart::snapshot) keyspace_.set_keys(snapshot_);
+  if (how == Restart::snapshot) {
+    keyspace_.set_keys(snapshot_);
+    right_.clear();
+    holds_right_.clear();
+  }
   if (how == Restart::empty) keyspace_.clear();
   ++memory_;
   begin_life(now_ms(now));

@@ -42,9 +42,8 @@ void Checks::check_once(std::size_t client) {
 /// may have ended just now.)
 void Checks::check_skip(std::size_t client) {
   const Time period = schedule_->client[client].once;
-  // A mark that lies ahead counts, but not indefinitely.
-  const Time ahead = std::min(schedule_->longest_step_back, period);
-  const Time most = period + ahead + period / 50 + schedule_->timing.ttl * 2;
+  // After a step back, a mark is younger by as much.
+  const Time most = period + schedule_->longest_step_back + period / 50 + schedule_->timing.ttl * 2;
   for (const Success& success : successes_) {
     if (time() - success.began <= most || !schedule_->assumptions_hold) return;
   }

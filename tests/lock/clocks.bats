@@ -58,6 +58,36 @@ lives_for() {
   lives_for A 50000 58000 || fail "$(cli A pttl L)"
 }
 
+# place_lives_for SERVER LEAST MOST: likewise the place of the lock's only reader, and the lock.
+place_lives_for() {
+  local place clock
+  mapfile -t place < <(cli "$1" zrange 'redlock:{L}:readers' 0 0 withscores)
+  mapfile -t clock < <(cli "$1" time)
+  ((place[1] - clock[0] * 1000 >= $2 && place[1] - clock[0] * 1000 <= $3 + 1000)) && lives_for "$@"
+}
+
+# place_is_cut OPTION…: after the clock was set back, a run with these options gives its place the right life.
+place_is_cut() {
+  clocked A 0
+  background "$REDLOCK" run --ttl 2s "$@" L -- sh -c 'echo started >"$0"; exec sleep 300' "$SCRATCH/started"
+  wait_for "$SCRATCH/started"
+  set_clock A -3600
+  wait_until "$BOUND" place_lives_for A 1 2000
+}
+
+@test "clocks: set back, the next renewal of a reader gives its place the right life" { place_is_cut -s; }
+
+@test "clocks: set back, the next renewal of a slot gives it the right life" { place_is_cut --slots 2; }
+
+@test "clocks: set back, a lock that processes joined gets the life that the longest of them asked for" {
+  clocked A 0
+  background "$REDLOCK" run --ttl 2s L -- "$REDLOCK" run --ttl 5s L -- \
+    sh -c 'echo started >"$0"; exec sleep 300' "$SCRATCH/started"
+  wait_for "$SCRATCH/started"
+  set_clock A -3600
+  wait_until "$BOUND" lives_for A 1 5000
+}
+
 @test "clocks: --once works again immediately after a clock that was a year ahead was set back" {
   clocked A 31536000
   "$REDLOCK" run --once 20h L -- true

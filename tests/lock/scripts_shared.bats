@@ -197,6 +197,25 @@ $(slot 1 3 b) $(slot 2 3 c)"
   assert_no_key A L
 }
 
+@test "scripts: a reader's place is cut to what its holders asked for, and the lock to the last of its readers" {
+  TTL=3600000 take "$(reader b)"
+  TTL=90000 take "$(reader c)"
+  answer_of renew_shared 2 L "$READERS" "$(reader b)" 3600000
+  [[ $output == renewed ]]
+  answer_of renew_shared 2 L "$READERS" "$(reader b)" 60000
+  [[ $output == 'renewed 3'* ]] || fail "$output"
+  # One that joined may have asked for more.
+  cli A hset "$HOLDER" "holds:$(reader b)" "$(reader b) 1 $OTHER $(($(now_ms) + 1800000))"
+  answers 1 cut 3 L "$HOLDER" "$READERS" "$(reader b)" "$(reader b)" 60000
+  assert_between 1700000 "$(cli A pttl L)" 1800000
+  cli A hset "$HOLDER" "holds:$(reader b)" "$(reader b) 1"
+  answers 1 cut 3 L "$HOLDER" "$READERS" "$(reader b)" "$(reader b)" 60000
+  assert_between 60001 "$(cli A pttl L)" 90000
+  answers 0 cut 3 L "$HOLDER" "$READERS" "$(reader b)" "$(reader b)" 60000
+  answers 0 cut 3 L "$HOLDER" "$READERS" "$(reader f)" "$(reader f)" 1
+  assert_between 50000 $(($(cli A zscore "$READERS" "$(reader b)") - $(now_ms))) 60000
+}
+
 @test "scripts: who joins a reader and gives that up keeps the reader's place for nobody" {
   take "$(reader b)"
   take "$(reader b)" "$OTHER"

@@ -30,6 +30,7 @@ void Checks::check_once(std::size_t client) {
   const Time period = schedule_->client[client].once;
   for (const Success& success : successes_) {
     if (!success.known || schedule_->client[success.client].once < period) continue;
+    if (schedule_->longest_step_back >= period) continue;  // its mark lies too far ahead
     if (time() - success.began >= period - period / 50 - schedule_->timing.ttl) continue;
     fail("twice",
          client_name(client) + "'s job starts although " + client_name(success.client) +
@@ -41,7 +42,8 @@ void Checks::check_once(std::size_t client) {
 /// may have ended just now.)
 void Checks::check_skip(std::size_t client) {
   const Time period = schedule_->client[client].once;
-  const Time most = period + period / 50 + schedule_->timing.ttl * 2;
+  // After a step back, a mark is younger by as much.
+  const Time most = period + schedule_->longest_step_back + period / 50 + schedule_->timing.ttl * 2;
   for (const Success& success : successes_) {
     if (time() - success.began <= most || !schedule_->assumptions_hold) return;
   }
@@ -105,7 +107,7 @@ void Checks::check_fence(const Grant& grant, Time began) {
   for (const Grant& before : grants_) {
     // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
     const bool alone =
-        schedule_->assumptions_hold && !schedule_->seized && !schedule_->fail_overs_forget();
+        schedule_->assumptions_hold && !schedule_->seized && !schedule_->votes_are_forgotten();
     const bool beside = may_be_together(before.lock_token, grant.lock_token);
     const bool ordered = (alone && !beside) || (before.started <= began && !(beside && joins));
     if (grant.fence == before.fence && grant.lock_token == before.lock_token) continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lock/time.h"
+#include "random.h"
 
 namespace redlock::sim {
 
@@ -23,6 +24,9 @@ class Clock {
   Clock() = default;
   /// `rate`: how much faster it runs than true time, in millionths; |rate| <= 100'000.
   Clock(std::int64_t rate, lock::Duration origin) : rate_(rate), origin_(origin) {}
+
+  /// An operator sets it.
+  void step(lock::Duration by) { origin_ += by; }
 
   [[nodiscard]] lock::Duration shown(Time at) const {
     return origin_ + at + lock::Duration(at.count() * rate_ / kMillion);
@@ -53,6 +57,13 @@ class Clock {
   std::int64_t rate_ = 0;
   lock::Duration origin_{};
 };
+
+/// By how much an operator corrects the clock of a server, forward or back.
+inline lock::Duration draw_step(Random& random) {
+  using namespace std::chrono_literals;
+  const auto size = random.one_of<lock::Duration>({random.between(1s, 10s), 1h, 24h});
+  return random.percent(50) ? size : -size;
+}
 
 /// What is to happen, in the order of time; at the same time, in the order it was asked for.
 class Timeline {

@@ -10,6 +10,12 @@ void Keyspace::clear() {
   for (Key& each : keys_) each.type = Type::none;
 }
 
+void Keyspace::expire(std::int64_t now_ms) {
+  for (Key& each : keys_) {
+    if (each.expires_ms != 0 && now_ms > each.expires_ms) each.type = Type::none;
+  }
+}
+
 Key& Keyspace::put(std::string_view name, Type type, std::string_view text,
                    std::int64_t expires_ms) {
   Key& key = make(name, type);

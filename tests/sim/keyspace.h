@@ -68,6 +68,8 @@ class Keyspace {
 
   /// What another program or a fault does.
   void clear();
+  /// Deletes all keys that have expired, as Redis does in less than a second.
+  void expire(std::int64_t now_ms);
   Key& put(std::string_view name, Type type, std::string_view text, std::int64_t expires_ms);
   /// False: there is none.
   bool remove(std::string_view name);

@@ -77,6 +77,12 @@ constexpr Patch kPatches[] = {
     {"slot_frees_other", "redis.call('ZREM',readers,token)",
      "redis.call('ZREM',readers,string.byte(token)~=112 and token or "
      "redis.call('ZRANGE',readers,0,0)[1])"},
+    // After a clock was set back: a lock stays, a reader's place, or the lock when its readers have gone; a server that
+    // restarted is not trusted until the clock has caught up.
+    {"life_uncut", "return redis.call('PEXPIRE',KEYS[1],life)", "return 0"},
+    {"place_uncut", "redis.call('ZADD',readers,clock+life,token)\ntrim()", ""},
+    {"lock_of_readers_uncut", "clock+life,token)\ntrim()", "clock+life,token)"},
+    {"uptime_negative", "if uptime<0 and first>=clock then", "if false then"},
     // The queue: a reader enters before a writer, is woken alone; no turn.
     {"readers_overtake",
      "local ticket=tonumber(ARGV[8])\nlocal owner,left=turn_before(ticket,kind=='none')",
@@ -132,7 +138,7 @@ bool fits(const Patch& patch) {
   using namespace redis::scripts;
   return std::ranges::any_of(
       std::initializer_list<const redis::Script*>{
-          &acquire, &acquire_newest, &acquire_shared, &acquire_slot, &hand_on, &leave, &leave_shared,
+          &acquire, &acquire_newest, &acquire_shared, &acquire_slot, &cut, &hand_on, &leave, &leave_shared,
           &mark, &release, &release_shared, &remove, &renew_shared, &repair, &revoke, &won},
       [&](const redis::Script* script) { return script->text.find(patch.before) != std::string::npos; });
 }

@@ -34,6 +34,8 @@ Request describe(const lock::Ask& ask, const redis::LockContext& context,
   Request request{.op = ask.op(), .restart_grace = context.restart_grace};
   const bool leaves = ask.op() == lock::Op::leave_queue;
   request.joins_queue = ask.attempt == lock::kNoAttempt && ask.op() == lock::Op::acquire;
+  const auto* renew = ask.as<lock::op::Renew>();
+  request.cuts = renew != nullptr && renew->cuts;
   const auto* acquire = ask.as<lock::op::Acquire>();
   const bool queues = acquire != nullptr && acquire->ticket != 0;
   if (leaves || queues || request.joins_queue) request.waiter = waiter_of(context.waiter);

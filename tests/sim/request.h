@@ -69,6 +69,7 @@ struct Request {
   lock::Op op = lock::Op::acquire;
   Token token = kNoToken;
   Token hold = kNoToken;      ///< the token itself, or that of a process that joins it
+  bool cuts = false;          ///< a renewal that knows of a long life
   Waiter waiter = kNoWaiter;  ///< acquire with a ticket, leave_queue, and to join the queue
   std::chrono::seconds restart_grace{};  ///< the client's, for the answer
   bool joins_queue = false;              ///< lock::JoinQueue, which is no Ask: `op` says nothing

@@ -34,7 +34,7 @@ bool loses_data(Fault::Kind kind) {
 std::string_view text(Fault::Kind kind) {
   constexpr std::string_view kTexts[] = {
       "cut",       "deaf",        "mute",   "isolate",   "stop",  "snapshot",  "crash_kept",
-      "crash_old", "crash_empty", "flush",  "fail_over", "lag",   "foreign",   "pause",
+      "crash_old", "crash_empty", "flush",  "fail_over", "lag",   "step",      "foreign",   "pause",
       "suspend",   "kill",        "signal", "revoke",    "seize", "hand_back", "rumour"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
@@ -70,16 +70,17 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_readers();
   draw_slots();
   draw_fail_overs();
+  draw_steps();
   std::ranges::stable_sort(faults, {}, &Fault::at);
   draw_several();
   jobs_leave = Random(seed ^ 0x656e6473U).percent(25);
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::ranges::any_of(faults, loses_data, &Fault::kind);
   holds_are_kept =
-      assumptions_hold && !fail_overs_forget() && (!forgets || longest_hold() <= restart_grace);
+      assumptions_hold && !votes_are_forgotten() && (!forgets || longest_hold() <= restart_grace);
   // Nobody waits until a replica has a mark or a tombstone.
-  marks_are_kept = assumptions_hold && !forgets && !twins && !replicated;
-  seizures_are_kept = assumptions_hold && !forgets && !replicated;
+  marks_are_kept = assumptions_hold && !forgets && !twins && !replicated && !steps_forward;
+  seizures_are_kept = assumptions_hold && !forgets && !replicated && !steps_forward;
   clients_stop = stall_percent > 0;
   troubled = late_percent + break_percent > 0;
   for (const Fault& each : faults) {

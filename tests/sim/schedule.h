@@ -39,6 +39,7 @@ struct Fault {
     flush,        ///< FLUSHALL, which takes `length`
     fail_over,    ///< the server dies, and its replica is in its place after `length`
     lag,          ///< the server's replica gets nothing for `length`
+    step,         ///< the server's clock is set by `length`, forward or back
     foreign,      ///< some other program sets the key on the server for `length`
     pause,        ///< the client's process is stopped, its job goes on
     suspend,      ///< the client's host is suspended, its job with it
@@ -131,6 +132,9 @@ struct Schedule {
   bool waits_for_replicas = false;
   bool clients_stop = false;  ///< some do for a while, and cannot keep to a time
   bool fences_rise = true;    ///< no fail-over is quicker than clocks disagree
+  bool clocks_step = false;   ///< operators set the servers' clocks
+  bool steps_forward = false;
+  Time longest_step_back{};  ///< in all, of one server
 
   [[nodiscard]] Time longest_hold() const;
   /// Of the run to which this client belongs.
@@ -140,9 +144,9 @@ struct Schedule {
     const std::optional<std::uint8_t> next = client[index].after;
     return next && *next < clients ? next : std::nullopt;  // shrink() leaves clients out
   }
-  /// A replica may lack a vote that counts, or end it early, since its clock is ahead. It has been
-  /// up for long, so the restart grace does not notice.
-  [[nodiscard]] bool fail_overs_forget() const;
+  /// A server's clock is set forward; or a replica lacks a vote that counts, or ends it early, since its
+  /// clock is ahead. The server has been up for long, so the restart grace does not notice.
+  [[nodiscard]] bool votes_are_forgotten() const;
 
   /// Makes this the schedule of a seed.
   void draw(std::uint64_t seed);
@@ -166,6 +170,7 @@ struct Schedule {
   void spread_faults(Random& random);
   void draw_slow_connections();
   void draw_fail_overs();
+  void draw_steps();
   void draw_fail_over_faults(Random& random, Time apart);
   void draw_lag(Random& random, const Fault& fail_over);
   [[nodiscard]] Time clocks_apart() const;

@@ -156,10 +156,10 @@ void Schedule::spread_faults(Random& random) {
   std::ranges::stable_sort(faults, {}, &Fault::at);
 }
 
-bool Schedule::fail_overs_forget() const {
+bool Schedule::votes_are_forgotten() const {
   const bool ahead = std::ranges::any_of(
       server, [](const ServerHost& host) { return host.replica_ahead != Time{}; });
-  return replicated && (!waits_for_replicas || ahead);
+  return steps_forward || (replicated && (!waits_for_replicas || ahead));
 }
 
 /// In every eighth schedule, by numbers of their own: servers fail over to their replicas, which
@@ -199,6 +199,36 @@ void Schedule::draw_fail_over_faults(Random& random, Time apart) {
     if (fences_rise) fault.length = std::max(fault.length, apart);
     faults.push_back(fault);
     if (random.percent(70)) draw_lag(random, fault);
+  }
+}
+
+/// In every fifth schedule, by numbers of their own: operators set the clocks of some servers, or of all.
+/// Forward, a server forgets locks, marks and tombstones; no other server does so in another way.
+void Schedule::draw_steps() {
+  Random random(seed ^ 0x636c6f636b73U);
+  if (cron || twins || replicated || slow_client != kMostClients || !random.percent(20)) return;
+  clocks_step = true;
+  const bool only_back = random.percent(50);
+  const std::uint32_t count = 1 + random.below(4);
+  const bool all = random.percent(50);
+  const Time together = random.between(0s, calm_from);
+  std::array<Time, kMostServers> back{};
+  for (std::uint32_t i = 0; i < (all ? servers : count); ++i) {
+    Fault fault{.at = all ? together : random.between(0s, calm_from), .kind = Kind::step};
+    fault.server = all ? static_cast<std::uint8_t>(i) : random.index(servers);
+    fault.length = draw_step(random);
+    if (only_back && fault.length > 0s) fault.length = -fault.length;
+    if (fault.length < 0s) back[fault.server] -= fault.length;
+    steps_forward |= fault.length > 0s;
+    faults.push_back(fault);
+  }
+  longest_step_back = *std::ranges::max_element(back);
+  // Holds on the lock of another end early, too. The checks know of votes only.
+  if (steps_forward) client[clients - 1].inside.reset();
+  for (Fault& fault : faults) {
+    if (!loses_data(fault.kind)) continue;
+    fences_rise = false;
+    if (steps_forward) fault.kind = Kind::crash_kept;
   }
 }
 

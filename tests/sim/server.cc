@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
@@ -12,6 +13,16 @@ namespace redlock::sim {
 
 using std::chrono::milliseconds;
 using Type = Keyspace::Type;
+
+namespace {
+
+/// Never: before everything.
+Time last_in(const std::map<Token, Time>& times, Token which) {
+  const auto known = times.find(which);
+  return known == times.end() ? Time(-1) : known->second;
+}
+
+}  // namespace
 
 void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
                    const std::string& lock_key, const LockSettings& settings,
@@ -51,10 +62,67 @@ void Server::set_fence(std::uint64_t value, bool present) {
 }
 
 lock::Answer Server::execute(const Request& request, Time now) {
-  const redis::Value first = run_all(request.commands, now);
+  const redis::Value reply = run_all(request.commands, now, request.op == lock::Op::renew ? 1 : 0);
   if (request.joins_queue) return lock::Released{};
   context_.restart_grace = request.restart_grace;
-  return redis::read_answer(request.op, context_, first);
+  lock::Answer answer = redis::read_answer(request.op, context_, reply);
+  note_renewal(request, answer, now);
+  return answer;
+}
+
+/// A token has its right life once a renewal has cut it, and all its holds had theirs then.
+void Server::note_renewal(const Request& request, const lock::Answer& answer, Time now) {
+  const auto* const renewed = std::get_if<lock::Renewed>(&answer);
+  const bool granted = std::holds_alternative<lock::Granted>(answer);
+  if (renewed == nullptr && !granted) return;
+  renewed_[request.token] = now;
+  const bool joined = granted && request.hold != request.token;
+  if (joined || (renewed != nullptr && (!renewed->longer || request.cuts)))
+    holds_right_[request.hold] = now;
+  if (renewed != nullptr && all_holds_right(request.token, now)) right_[request.token] = now;
+}
+
+bool Server::all_holds_right(Token token, Time now) const {
+  const Keyspace::Key* const holder = keyspace_.look(context_.holder_key, now_ms(now));
+  if (!set_back_ || holder == nullptr) return false;
+  const std::string text = token_text(token);
+  const auto holds = holder->fields.find("holds:" + text);
+  if (holds == holder->fields.end() || holder->fields.contains("keep:" + text)) return false;
+  std::istringstream words(holds->second);
+  for (std::string hold, ends; words >> hold >> ends;) {
+    if (last_in(holds_right_, token_of(hold)) < *set_back_) return false;
+  }
+  return true;
+}
+
+void Server::step_clock(Time by, Time now) {
+  clock_.step(by);
+  if (by < Time{}) {
+    set_back_ = now;
+  } else {
+    keyspace_.expire(now_ms(now));
+    ++memory_;
+  }
+}
+
+bool Server::is_stale(Token token, Time life, Time now) const {
+  if (now < std::max(last_in(renewed_, plain(token)), *set_back_) + life) return false;
+  return is_cooling(token) || last_in(right_, plain(token)) < *set_back_;
+}
+
+void Server::free_stale(Time life, Time now) {
+  if (!set_back_) return;
+  const Token value = owner(now);
+  if (client_of(value) == kForeigner || value == kForeignType) return delete_lock();
+  std::vector<Token> tokens = readers(now);
+  if (value != kNoToken && !is_shared(value)) tokens.push_back(value);
+  for (const Token each : tokens) {
+    if (!is_stale(each, life, now)) continue;
+    const std::string text = token_text(plain(each));
+    run_all(redis::encode_request(lock::op::Release{}, context_, {.token = text, .hold = text})
+                .commands,
+            now);
+  }
 }
 
 redis::Value Server::run(const redis::Command& command) {
@@ -68,7 +136,11 @@ redis::Value Server::run(const redis::Command& command) {
 }
 
 void Server::restart(Restart how, Time now) {
-  if (how == Restart::snapshot) keyspace_.set_keys(snapshot_);
+  if (how == Restart::snapshot) {
+    keyspace_.set_keys(snapshot_);
+    right_.clear();
+    holds_right_.clear();
+  }
   if (how == Restart::empty) keyspace_.clear();
   ++memory_;
   begin_life(now_ms(now));
@@ -111,13 +183,17 @@ void Server::set_foreign(Token value, std::int64_t ttl_ms, Time now) {
                 token_text(value), now_ms(now) + ttl_ms);
 }
 
-/// The reply to the first command.
-redis::Value Server::run_all(const std::vector<redis::Command>& commands, Time now) {
+/// The reply to the command with that number.
+redis::Value Server::run_all(const std::vector<redis::Command>& commands, Time now,
+                             std::size_t answer_at) {
   // A script sees one time from its beginning to its end.
   keyspace_.set_now(now_ms(now));
-  redis::Value first = run(commands.front());
-  for (std::size_t at = 1; at < commands.size(); ++at) run(commands[at]);
-  return first;
+  redis::Value answer;
+  for (std::size_t at = 0; at < commands.size(); ++at) {
+    redis::Value reply = run(commands[at]);
+    if (at == answer_at) answer = std::move(reply);
+  }
+  return answer;
 }
 
 bool Server::revoke(Token token, Time now) {
@@ -148,7 +224,8 @@ Token Server::owner(Time now) const {
 /// Null: it does not count.
 const Keyspace::Key* Server::list_of_readers(std::int64_t now) const {
   const Keyspace::Key* const key = keyspace_.look(context_.lock_key, now);
-  if (key == nullptr || key->type != Type::string || !is_shared(token_of(key->text))) return nullptr;
+  if (key == nullptr || key->type != Type::string || !is_shared(token_of(key->text)))
+    return nullptr;
   const Keyspace::Key* const list = keyspace_.look(context_.readers_key, now);
   if (list == nullptr || list->members.empty()) return nullptr;
   const Token generation = token_of(list->members.back().name);
@@ -176,8 +253,7 @@ std::int64_t Server::ends_of(Token token, std::int64_t now) const {
   if (list == nullptr) return 0;
   const std::string text = token_text(token);
   const auto known = std::ranges::find(list->members, text, &Keyspace::Member::name);
-  return known == list->members.end() ? 0
-                                      : std::min(ends, static_cast<std::int64_t>(known->score));
+  return known == list->members.end() ? 0 : std::min(ends, static_cast<std::int64_t>(known->score));
 }
 
 bool Server::lasts(Token token, Time until) const {

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +32,10 @@ class Server {
   /// Nobody hears a message before that.
   void set_wake(Wake wake);
   /// An operator sets it.
-  void set_clock(const Clock& clock) { clock_ = clock; }
+  void step_clock(Time by, Time now);
+  /// An operator deletes what may stay for long since the clock was set back: a lock, or the place of a
+  /// reader, that nobody has renewed for `life`, and that no renewal since then could cut.
+  void free_stale(Time life, Time now);
   /// The fencing number that it begins with; `present`: given in its present life.
   void set_fence(std::uint64_t value, bool present);
   Keyspace& keyspace() { return keyspace_; }
@@ -92,8 +97,12 @@ class Server {
 
   void begin_life(std::int64_t started_ms);
   redis::Value run(const redis::Command& command);
-  redis::Value run_all(const std::vector<redis::Command>& commands, Time now);
+  redis::Value run_all(const std::vector<redis::Command>& commands, Time now,
+                       std::size_t answer_at = 0);
   [[nodiscard]] std::int64_t ends_of(Token token, std::int64_t now) const;
+  [[nodiscard]] bool all_holds_right(Token token, Time now) const;
+  [[nodiscard]] bool is_stale(Token token, Time life, Time now) const;
+  void note_renewal(const Request& request, const lock::Answer& answer, Time now);
   [[nodiscard]] const Keyspace::Key* list_of_readers(std::int64_t now) const;
 
   std::uint32_t index_ = 0;
@@ -114,6 +123,11 @@ class Server {
   std::vector<Copy> replica_;  ///< what it has, then what is on the way
   Time replica_held_{};
   Clock replica_clock_;
+
+  std::optional<Time> set_back_;     ///< when the clock was, last
+  std::map<Token, Time> renewed_;    ///< by token: the last grant or renewal
+  std::map<Token, Time> holds_right_;  ///< by hold: the last renewal that also cut a long life
+  std::map<Token, Time> right_;        ///< by token: when it had its right life
   std::int64_t replica_started_ms_ = 0;
 };
 

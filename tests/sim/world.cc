@@ -127,6 +127,7 @@ void World::check_end() {
         if (key.type == Keyspace::Type::none || key.expires_ms != 0) continue;
         checks_[lock].fail("left", server_name(i) + " has " + key.name + ", which never expires");
       }
+      if (schedule_->clocks_step) keys(lock, i).free_stale(schedule_->timing.ttl * 2, late);
       const Token owner = keys(lock, i).owner(late);
       if (owner == kNoToken) continue;
       checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + " for ever");

@@ -72,6 +72,8 @@ class World {
   void come_back(const Fault& fault);
   void isolate(std::uint8_t client, std::uint8_t servers, Time until);
   void suspend(std::size_t client, Time until);
+  void step_clock(std::uint8_t index, Time by);
+  void operate();
   void calm_down();
   void connection_event(ConnectionEvent event, ConnectionId id);
   void serve(ConnectionId id);

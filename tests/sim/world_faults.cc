@@ -75,6 +75,8 @@ void World::begin(const Fault& fault) {
     case Kind::lag:
       return each_lock(real(fault.server),
                        [&](Server& each) { each.hold_replica(now + fault.length); });
+    case Kind::step:
+      return step_clock(real(fault.server), fault.length);
     case Kind::pause:
       client.pause(false);
       timeline_.after(fault.length, [&client] { client.resume(); });
@@ -176,6 +178,30 @@ void World::calm_down() {
     each_lock(i, [](Server& each) { each.hold_replica({}); });
   }
   for (Client& each : clients_) each.calm_down();
+  if (schedule_->clocks_step) operate();
+}
+
+/// Forward, each vote ends early.
+void World::step_clock(std::uint8_t index, Time by) {
+  const Time now = timeline_.now();
+  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
+    Server& server = keys(lock, index);
+    std::vector<Token> tokens = server.readers(now);
+    if (tokens.empty()) tokens.push_back(server.owner(now));
+    for (const Token each : tokens) {
+      if (by > Time{}) checks_[lock].forgets(index, plain(each));
+    }
+    server.step_clock(by, now);
+  }
+}
+
+/// As long as somebody waits, an operator looks for locks that stay because a clock was set back.
+void World::operate() {
+  const Time life = std::max(schedule_->timing.ttl, schedule_->longest_hold()) * 2;
+  for (std::size_t i = 0; i < schedule_->servers; ++i) {
+    each_lock(i, [&](Server& each) { each.free_stale(life, timeline_.now()); });
+  }
+  if (!all_done()) timeline_.after(life, [this] { operate(); });
 }
 
 }  // namespace redlock::sim

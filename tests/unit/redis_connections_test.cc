@@ -66,7 +66,7 @@ TEST_CASE("only the revocation of our own token is a revocation of ours") {
   const auto refused = [&](const std::string& token) {
     const lock::Answer answer =
         holder.answer(lock::Op::renew,
-                      array_of({"not_mine", "revoked:" + token + " {}"}) + array_of({"missing"}));
+                      array_of({"missing"}) + array_of({"not_mine", "revoked:" + token + " {}"}));
     return std::get<lock::NotMine>(answer).revoked;
   };
   CHECK(refused(holder.servers.token(1)));

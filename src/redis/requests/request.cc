@@ -60,25 +60,30 @@ Command encode(const lock::op::Acquire& acquire, const LockContext& context,
           std::move(keys), std::move(words)};
 }
 
-/// The hold of a lock counts for another ttl: goes with a renewal and a repair.
+/// The hold of a lock counts for as long as the lock lives now: goes with a renewal and a repair.
 Command encode_hold(const LockContext& context, const Secrets& secrets, lock::Duration life) {
-  return {&scripts::hold,
-          {context.holder_key},
-          {secrets.token, secrets.hold, std::to_string(context.ttl.count()),
-           in_milliseconds(life + kHolderExtra)}};
+  Words words{secrets.token, secrets.hold, in_milliseconds(life),
+              in_milliseconds(life + kHolderExtra)};
+  // With a minimum hold, that does not show when the holder renewed the lock last.
+  if (life > context.ttl) words.push_back(in_milliseconds(context.ttl));
+  return {&scripts::hold, {context.holder_key}, std::move(words)};
 }
 
 Flight encode(const lock::op::Renew& renew, const LockContext& context, const Secrets& secrets) {
   const bool shared = lock::is_of_reader(secrets.token);
-  Flight flight{{{shared ? &scripts::renew_shared : &scripts::renew,
+  const std::string life = in_milliseconds(renew.life);
+  // The hold first: otherwise another process's cut could come in between, and undo the renewal.
+  Flight flight{{encode_hold(context, secrets, renew.life),
+                 {shared ? &scripts::renew_shared : &scripts::renew,
                   with_readers({context.lock_key}, context, secrets),
-                  {secrets.token, in_milliseconds(renew.life)}},
-                 encode_hold(context, secrets, renew.life)}};
+                  {secrets.token, life}}},
+                1};
   // Redisson's own holders may have asked for more.
   if (renew.cuts && !lock::is_of_redisson(secrets.token)) {
-    flight.commands.push_back({&scripts::cut,
-                               {context.lock_key, context.holder_key},
-                               {secrets.token, secrets.hold, in_milliseconds(renew.life)}});
+    flight.commands.push_back(
+        {&scripts::cut,
+         with_readers({context.lock_key, context.holder_key}, context, secrets),
+         {secrets.token, secrets.hold, life}});
   }
   return flight;
 }
@@ -91,7 +96,8 @@ Flight encode_release(const LockContext& context, const Secrets& secrets) {
               {token}}}};
   }
   return {{{&scripts::release, {context.lock_key}, {token}},
-           {.words = {"HDEL", context.holder_key, token, "fence:" + token, "holds:" + token}}}};
+           {.words = {"HDEL", context.holder_key, token, "fence:" + token, "holds:" + token,
+                      "lease:" + token}}}};
 }
 
 Flight encode(const lock::op::Leave& leave, const LockContext& context, const Secrets& secrets) {
@@ -108,8 +114,7 @@ Flight encode(const lock::op::Leave& leave, const LockContext& context, const Se
                   with_readers(std::move(keys), context, secrets), std::move(words)},
                  encode_hand_on(context.lock_key)}};
   if (secrets.adopted) {  // a process that renews the lock learns of its release by the owner
-    flight.commands.push_back({.words = {"PUBLISH",
-                                         notice_channel(context.lock_key, secrets.token),
+    flight.commands.push_back({.words = {"PUBLISH", notice_channel(context.lock_key, secrets.token),
                                          std::string(kReleasedNotice)}});
   }
   return flight;
@@ -140,9 +145,9 @@ Flight with_wait(Flight flight, unsigned replicas, std::chrono::milliseconds lim
 
 Flight with_tombstone(Flight release, const LockContext& context, const Secrets& secrets) {
   const std::string life = std::to_string((context.ttl + kHolderExtra).count());
-  release.commands.push_back(
-      {&scripts::bury, with_readers({context.lock_key, context.dead_key}, context, secrets),
-       {secrets.token, life}});
+  release.commands.push_back({&scripts::bury,
+                              with_readers({context.lock_key, context.dead_key}, context, secrets),
+                              {secrets.token, life}});
   return release;
 }
 
@@ -157,11 +162,11 @@ Flight encode_request(const lock::Operation& operation, const LockContext& conte
           [&](const lock::op::Acquire& acquire) { return one(encode(acquire, context, secrets)); },
           [&](const lock::op::Renew& renew) { return encode(renew, context, secrets); },
           [&](const lock::op::Repair& repair) {
-            return Flight{{{shared ? &scripts::repair_shared : &scripts::repair,
-                            keys({context.lock_key, context.holder_key, context.fence_key,
-                                  context.dead_key}),
-                            {token, in_milliseconds(repair.life), context.holder_json}},
-                           encode_hold(context, secrets, repair.life)}};
+            return Flight{
+                {{shared ? &scripts::repair_shared : &scripts::repair,
+                  keys({context.lock_key, context.holder_key, context.fence_key, context.dead_key}),
+                  {token, in_milliseconds(repair.life), context.holder_json}},
+                 encode_hold(context, secrets, repair.life)}};
           },
           [&](const lock::op::Commit& commit) {
             return one({shared ? &scripts::commit_shared : &scripts::commit,
@@ -210,15 +215,15 @@ std::string wake_channel(std::string_view lock_key, std::string_view waiter) {
 
 Command encode_join_queue(std::string_view lock_key, std::string_view waiter, std::string_view who,
                           lock::Ticket ticket) {
-  return {&scripts::join_queue,
-          {std::string(lock_key)},
-          {helper_key(lock_key, ""), std::string(waiter), std::string(who), std::to_string(ticket)}};
+  return {
+      &scripts::join_queue,
+      {std::string(lock_key)},
+      {helper_key(lock_key, ""), std::string(waiter), std::string(who), std::to_string(ticket)}};
 }
 
 Command encode_hand_on(std::string_view lock_key, std::string_view leaves) {
-  return {&scripts::hand_on,
-          {std::string(lock_key)},
-          {helper_key(lock_key, ""), std::string(leaves)}};
+  return {
+      &scripts::hand_on, {std::string(lock_key)}, {helper_key(lock_key, ""), std::string(leaves)}};
 }
 
 Flight encode_leave_queue(const LockContext& context, bool has_lock) {
@@ -259,8 +264,8 @@ Command encode_revoke(const std::string& key, const std::string& token, const st
   const bool shared = lock::is_shared(token);
   Words keys{key};
   if (shared) keys.push_back(helper_key(key, "readers"));
-  return {&scripts::revoke, std::move(keys),
-          {token, value, notice_channel(key, shared ? "" : token)}};
+  return {
+      &scripts::revoke, std::move(keys), {token, value, notice_channel(key, shared ? "" : token)}};
 }
 
 Flight encode_remove(const std::string& key, const lock::Sighting& seen, const std::string& token,
@@ -280,8 +285,9 @@ Flight encode_remove(const std::string& key, const lock::Sighting& seen, const s
   Words holders{token};
   holders.insert(holders.end(), readers.begin(), readers.end());
   for (const std::string& holder : holders) {
-    flight.commands.push_back({.words = {"HDEL", helper_key(key, "holder"), holder,
-                                         "fence:" + holder, "holds:" + holder, "keep:" + holder}});
+    flight.commands.push_back(
+        {.words = {"HDEL", helper_key(key, "holder"), holder, "fence:" + holder, "holds:" + holder,
+                   "keep:" + holder, "lease:" + holder}});
   }
   return flight;
 }

@@ -7,7 +7,7 @@
 -- ARGV[2]  the lock's time to live, in ms: the ttl or the minimum hold, whichever is longer
 -- ARGV[3]  who we are, as JSON
 -- ARGV[4]  the restart grace, in s
--- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
+-- ARGV[5]  the ttl, in ms: how long the lock would live without a minimum hold
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
 -- ARGV[7], ARGV[8]  our name in the queue, and our ticket; '' and '': we are not in the queue
 -- ARGV[9]  the beginning of the names of the queue's keys: see queue.lua

@@ -1,20 +1,35 @@
 -- SPDX-License-Identifier: MIT
 --
--- Goes with a renewal of a lock that lives much longer than the renewal asked for, best effort: if our hold is the only
--- one, and no process has left a minimum hold, nobody else can have asked for that, so the server's clock was set back.
--- Then the lock gets the time to live that we asked for.
+-- Goes with a renewal of a lock that lives much longer than the renewal asked for, best effort: if no other process
+-- that holds it can have asked for that, the server's clock was set back. Then the lock, or a reader's place, gets the
+-- time to live that its holders asked for.
 --
 -- KEYS[1]  the lock, KEYS[2] the holder hash
+-- KEYS[3]  of a reader: the readers, see readers.lua
 -- ARGV[1]  the lock's token, ARGV[2] our hold
 -- ARGV[3]  the time to live, in ms, as in renew.lua
 --
 -- 1 if it has cut, 0 if not
+local token, readers = ARGV[1], KEYS[3]
 --include field
---include read
+--include each
+--include sizes
+--include readers
+--include last
 
-if read(KEYS[1], 1024) ~= ARGV[1] then return 0 end
-local holds = field(KEYS[2], 'holds:' .. ARGV[1], 65536)
--- A process that joined may have asked for more, and so may have one that left a minimum hold.
-local alone = string.match(holds, '^ ?' .. ARGV[2] .. ' %d+$') and field(KEYS[2], 'keep:' .. ARGV[1], 16) == ''
-if not alone or redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[3]) then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[3])
+-- What a process that joined asked for, and one that left a minimum hold. An end of theirs that is from before the
+-- clock was set back counts until they renew.
+local known, latest = false, tonumber(string.match(field(KEYS[2], 'keep:' .. token, 16), '^%d+$')) or 0
+each(field(KEYS[2], 'holds:' .. token, 65536), function(id, ends)
+  if id == ARGV[2] then known = true else latest = math.max(latest, tonumber(ends)) end
+end)
+local life = math.max(tonumber(ARGV[3]), latest - clock)
+if not known then return 0 end
+if not readers then
+  if value ~= token or redis.call('PTTL', KEYS[1]) <= life then return 0 end
+  return redis.call('PEXPIRE', KEYS[1], life)
+end
+if not ours or ends <= clock + life or not is_small(readers, 1024, 1024) then return 0 end
+redis.call('ZADD', readers, clock + life, token)
+trim()
+return 1

@@ -11,6 +11,7 @@
 local readers, holder = KEYS[4], KEYS[2]
 --include sizes
 --include readers
+--include last
 --include exit
 
 if not ours then

@@ -45,8 +45,10 @@ elseif kind == 'string' then
   fence = string.match(field(KEYS[2], 'fence:' .. token, 32), '^%d+$') or '0'
   local now = redis.pcall('TIME')
   local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
+  local noted = tonumber(field(KEYS[2], 'lease:' .. token, 16))
+  lease = noted and noted - clock
   each(field(KEYS[2], 'holds:' .. token, 65536), function(hold, ends)
-    lease = math.max(ends - clock, lease or ends - clock)
+    if hold ~= token or not noted then lease = math.max(ends - clock, lease or ends - clock) end
     if hold == token or tonumber(ends) > clock then holds = holds + 1 end
   end)
   if string.sub(token, 1, 7) == 'shared:' and redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then

@@ -10,6 +10,7 @@ local token, readers, holder = ARGV[1], KEYS[2], KEYS[3]
 --include field
 --include sizes
 --include readers
+--include last
 --include exit
 
 if ends then

@@ -7,7 +7,8 @@
 -- ARGV[1]  our token
 -- ARGV[2]  the ttl, in ms
 --
--- {'renewed'}, {'missing'}: others may read, {'not_mine', value}
+-- {'renewed'}, {'renewed', how long our place lasts, in ms}: it lasts much longer, see cut.lua
+-- {'missing'}: others may read, {'not_mine', value}
 local token, readers, life = ARGV[1], KEYS[2], tonumber(ARGV[2])
 --include readers
 
@@ -18,4 +19,4 @@ if not ours then return {'not_mine', value} end
 -- At maxmemory, Redis refuses ZADD until the script has sent a write that needs no memory.
 redis.pcall('ZREM', readers, '')
 enter(life)
-return {'renewed'}
+return {'renewed', ends > clock + life + 1000 and ends - clock or nil}

@@ -54,12 +54,16 @@ Result all_before_stopped(World& world) {
   return result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
 }
 
+void set_back(World& world, std::size_t server) {
+  world.hosts()[server].set_clock_by(-std::chrono::abs(draw_step(world.random())));
+}
+
 /// On two of three servers, while the lock is held for long; some of those in the queue die then.
 Result clocks_set_back(World& world) {
   hold_first(world, 30s);
   start_waiters(world, 20, 100ms, 30ms);
   world.run_until(1s);
-  for (const std::size_t server : {0U, 1U}) world.hosts()[server].set_clock_by(-1h);
+  for (const std::size_t server : {0U, 1U}) set_back(world, server);
   const std::vector<Process*> queue = world.queue();
   for (std::size_t i = 5; i < 9 && i < queue.size(); ++i) queue[i]->kill();
   start_waiters(world, 20, world.now() + 100ms, 30ms);
@@ -72,14 +76,27 @@ Result clocks_set_back(World& world) {
       .demand(left_behind == 0, "those that died count for longer than 20 s");
 }
 
-/// While a turn is on: it seems to last for an hour.
+/// On all servers, while a process has the lock, or reads, or while all slots are taken. It renews its lock, and
+/// dies.
+template <bool reads, std::uint8_t slots>
+Result set_back_and_killed(World& world) {
+  start_waiters(world, slots == 0 ? 1 : slots, 0s, 20ms, {.mode = {reads, slots}, .job = 60s});
+  start_waiters(world, 20, 100ms, 20ms, {.mode = {.slots = slots}});
+  for (std::size_t i = 0; i < world.hosts().size(); ++i) {
+    world.at(world.random().between(1s, 2s), [&world, i] { set_back(world, i); });
+  }
+  world.at(5s, [&world] { world.holder()->kill(); });
+  return serve_all(world, 20s);
+}
+
+/// While a turn is on: it seems to last for long.
 Result clock_set_back_in_turn(World& world) {
   hold_first(world, 1s);
   start_waiters(world, 20, 100ms, 20ms);
   world.run_until(900ms);
   world.queue().front()->freeze();
   world.run_until(1100ms);  // it has the turn
-  for (const std::size_t server : {0U, 1U}) world.hosts()[server].set_clock_by(-1h);
+  for (const std::size_t server : {0U, 1U}) set_back(world, server);
   return serve_all(world, 60s, {.slow_per_cent = 10});
 }
 
@@ -230,6 +247,9 @@ constexpr Scenario kFaults[] = {
     {"holder_killed", {.ttl = 4s}, holder_killed},
     {"quorum_lost", {.ttl = 60s}, quorum_lost},
     {"clocks_set_back", {}, clocks_set_back},
+    {"set_back_and_killed", {.ttl = 3s}, set_back_and_killed<false, 0>},
+    {"reader_set_back", {.ttl = 3s}, set_back_and_killed<true, 0>},
+    {"slot_set_back", {.ttl = 3s}, set_back_and_killed<false, 3>},
     {"clock_set_back_in_turn", {}, clock_set_back_in_turn},
     {"servers_restarted", {}, servers_restarted},
     {"cooling", {.ttl = 30s}, cooling},

@@ -69,9 +69,8 @@ void Host::come_back(Server::Restart how) {
 }
 
 void Host::set_clock_by(Time step) {
-  clock_is_ahead_ += step;
   trouble_ = timeline_->now();
-  server_.set_clock(Clock(0, kStart + clock_is_ahead_));
+  server_.step_clock(step, trouble_);
 }
 
 }  // namespace redlock::sim::queueing

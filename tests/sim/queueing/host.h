@@ -73,7 +73,6 @@ class Host {
   World* world_ = nullptr;
   Timeline* timeline_ = nullptr;
   Server server_;
-  Time clock_is_ahead_{};
   std::set<Waiter> subscribers_;
   std::vector<Arrived> arrived_;  ///< while it is stopped
   std::size_t evals_ = 0;

@@ -87,13 +87,13 @@ Result storm_of_slots(World& world) {
 }
 
 /// An operator sets the clocks while slots are held: one forward, on which all holders seem to be
-/// over; later all of them back, by an hour each.
+/// over; later all of them back.
 Result slots_and_clocks(World& world) {
   start_waiters(world, 8, 10ms, 20ms, {.mode = kOfThree, .job = 200ms, .loops = true});
   const auto server = world.random().below(3);
-  world.at(1s, [&] { world.hosts()[server].set_clock_by(1h); });
+  world.at(1s, [&] { world.hosts()[server].set_clock_by(std::chrono::abs(draw_step(world.random()))); });
   world.at(14s, [&] {
-    for (Host& host : world.hosts()) host.set_clock_by(-1h);
+    for (Host& host : world.hosts()) host.set_clock_by(-std::chrono::abs(draw_step(world.random())));
   });
   world.run_until(16s);
   world.end_loops();

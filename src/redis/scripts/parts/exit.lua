@@ -15,11 +15,7 @@ local function exit()
   elseif small then
     local who = field(holder, others[1], 8192)
     if who ~= '' then redis.pcall('HSET', holder, shared, who) end
-    local last = redis.pcall('ZRANGE', readers, -2, -2, 'WITHSCORES')
-    local left = (tonumber(last[2]) or 0) - clock
-    if left >= 1 and left < redis.call('PTTL', KEYS[1]) then
-      redis.call('PEXPIRE', KEYS[1], string.format('%.0f', left))
-    end
+    trim()
   end
   redis.pcall('HDEL', holder, token, 'fence:' .. token, 'holds:' .. token)
 end

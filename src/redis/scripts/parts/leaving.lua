@@ -48,5 +48,6 @@ local function find_others()
 end
 
 local function forget()
-  redis.pcall('HDEL', KEYS[2], token, 'fence:' .. token, 'holds:' .. token, 'keep:' .. token)
+  redis.pcall('HDEL', KEYS[2], token, 'fence:' .. token, 'holds:' .. token, 'keep:' .. token,
+               'lease:' .. token)
 end

@@ -28,6 +28,7 @@ else
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
   -- Nobody held the lock, so all that the hash still says is about former holders.
   unlink(KEYS[2])
+  if ARGV[5] ~= ARGV[2] then try('HSET', KEYS[2], 'lease:' .. ARGV[1], clock + ARGV[5]) end
 end
 
 --include grant

@@ -9,7 +9,7 @@ local holds = list
 if joins and not ours then return refuse('refused', '', -2) end
 if joins or not ours then
   holds = string.gsub(list, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
-          string.format(' %.0f', clock + ARGV[5])
+          string.format(' %.0f', clock + ARGV[2])
 end
 -- If this script cannot read the list of holds, it cannot add ours: the lock would end when another holder
 -- gives up its hold. The same goes for a list so long that no script would read it. That is an error: after a

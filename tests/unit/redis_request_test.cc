@@ -212,7 +212,7 @@ TEST_CASE("a waking server reads an acquire and what takes it back at once") {
     const LockContext usual = context_of(std::string(96, 'n'), std::string(800, 'j'));
     secrets.token.front() = 's';
     CHECK(std::max(size(acquire, usual), kMaxUnread) + leave(usual) < kReadAtOnce);
-    const LockContext shorter = context_of(std::string(32, 'n'), std::string(380, 'j'));
+    const LockContext shorter = context_of(std::string(32, 'n'), std::string(370, 'j'));
     secrets.token.front() = 'p';
     CHECK(std::max(size(acquire, shorter), kMaxUnread) + leave(shorter) < kReadAtOnce);
   }

@@ -76,6 +76,7 @@ need_for_all() {
   need strace has_command strace    # config.bats
   need clang has_command clang++
   need clang-tidy has_command clang-tidy
+  need clang-format has_command clang-format
   need shellcheck has_command shellcheck
   need valgrind has_command valgrind
   need debootstrap has_command debootstrap # tests/house/fresh

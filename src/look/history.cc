@@ -209,7 +209,9 @@ Exit show_refusals(const std::vector<observe::Observed>& locks, const observe::Q
   const std::string table = as_table_of_refusals(views, request, screen);
   if (table.empty() && !blind && !request.settings.quiet) {
     driver::complain(
-        {"no run is known to have given up" +
+        {"no run" +
+         (request.about_one() ? " of " + diag::lock_name(request.names.front()) : std::string()) +
+         " is known to have given up" +
          (request.since ? " since " + config::format_moment(*request.since) : std::string())});
   }
   return driver::print(table, status);
@@ -221,7 +223,8 @@ Outcome outcome_of_run(const PastRun& run) {
   const records::Holder& who = run.entry.who;
   const std::string reason = diag::printable(run.entry.reason, 60);
   const bool known = run.forced_by && !run.forced_by->host.empty();
-  const std::string forced = known ? "forced by " + diag::person(*run.forced_by) : "forced";
+  const std::string verb = who.maintenance ? "ended" : "forced";
+  const std::string forced = known ? verb + " by " + diag::person(*run.forced_by) : verb;
   const std::string& more = run.forced_by && run.ending == Ending::ended ? forced : reason;
   const std::string why = more.empty() ? "" : " (" + more + ")";
   switch (run.ending) {

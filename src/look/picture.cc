@@ -164,9 +164,10 @@ std::string summary(const HistoryView& view) {
   std::size_t runs = 0;
   std::size_t failed = 0;
   std::size_t skipped = 0;
+  std::size_t superseded = 0;
   for (const PastRun& run : view.runs) {
     if (run.ending == Ending::skipped) {
-      skipped += run.skips;
+      (run.superseded ? superseded : skipped) += run.skips;
     } else {
       ++runs;
       if (outcome_of(run).failed) ++failed;
@@ -175,6 +176,7 @@ std::string summary(const HistoryView& view) {
   std::string text = diag::counted(runs, "run");
   if (failed > 0) text += fmt::format(", {} failed", failed);
   if (skipped > 0) text += fmt::format(", {} skipped", skipped);
+  if (superseded > 0) text += fmt::format(", {} superseded", superseded);
   if (view.usual) text += ", the " + diag::describe(*view.usual);
   return text;
 }

@@ -25,7 +25,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   me=$(id -un)@$(uname -n)
   run --separate-stderr "$REDLOCK" history --refused L
   assert_status 0
-  [[ -z $output && $stderr == 'redlock: no run is known to have given up' ]] || fail "$output" "$stderr"
+  [[ -z $output && $stderr == 'redlock: no run of lock "L" is known to have given up' ]] || fail "$output" "$stderr"
   # Over a Unix socket, a server that has not answered the last request may drop what comes after it.
   local all=$REDLOCK_SERVERS
   export REDLOCK_SERVERS=$A_URI

@@ -85,6 +85,16 @@ TEST_CASE("picture: each colour that its style uses is defined") {
   }
 }
 
+TEST_CASE("picture: runs that were not needed are counted by their reason") {
+  PastRun skipped = past_run(12h, 0h);
+  skipped.ending = Ending::skipped;
+  skipped.skips = 2;
+  PastRun superseded = skipped;
+  superseded.superseded = true;
+  superseded.skips = 3;
+  CHECK(contains(drawn({past_run(6h, 1h), skipped, superseded}), "1 run, 2 skipped, 3 superseded"));
+}
+
 TEST_CASE("picture: times that no clock shows") {
   PastRun odd = past_run(12h, 1h);
   odd.entry.waited = std::chrono::milliseconds::max();

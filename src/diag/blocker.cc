@@ -63,7 +63,7 @@ std::string person(const records::Holder& who) {
 }
 
 std::string process(const records::Holder& who) {
-  return fmt::format("{} (pid {})", person(who), who.pid);
+  return fmt::format("{} (pid {}{})", person(who), who.pid, who.replaces ? ", --replace" : "");
 }
 
 std::string command_of(const records::Holder& holder) {

@@ -157,11 +157,13 @@ void Driver::replace(const lock::Replace& order, lock::Instant now) {
     const auto holder = records::read_holder(refusal.holder);
     if (holder && (holder->maintenance || holder->build > voices_.who->build)) return;
   }
+  records::Holder by = records::since_now(*voices_.who);
+  by.replaces = true;
   for (const auto& [server, refusal] : order.refusals) {
     servers_.ask({.server = server,
                   .attempt = lock::kNoAttempt,
                   .operation = lock::op::Revoke{records::revoked_value(
-                      lock::read_value(refusal.blocker).token, records::since_now(*voices_.who))}},
+                      lock::read_value(refusal.blocker).token, by)}},
                  now);
   }
 }

@@ -111,6 +111,7 @@ Holder holder_in(const Record& record) {
           .maintenance = number_in(record, "maintenance") == 1,
           .shared = number_in(record, "shared") == 1,
           .unattended = number_in(record, "unattended") == 1,
+          .replaces = number_in(record, "replaces") == 1,
           .since = time_in(record, "since").value_or(milliseconds::zero()),
           .ttl = time_in(record, "ttl").value_or(milliseconds::zero()),
           .servers = text_in(record, "servers"),
@@ -214,6 +215,7 @@ std::string revoked_value(std::string_view token, const Holder& by) {
   Writer note;
   note.add("host", os::printable(by.host, kMostName));
   note.add("pid", by.pid);
+  if (by.replaces) note.add("replaces", 1);
   note.add("since", by.since.count());
   note.add("user", os::printable(by.user, kMostName));
   return std::string("revoked:").append(token).append(" ").append(note.object());

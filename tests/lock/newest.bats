@@ -371,7 +371,7 @@ PY
   assert_status 0
   await "$HOLDER"
   assert_status 80
-  [[ $stderr =~ ^'redlock: lock "L" was revoked by ops@'[^\ ]+' (pid '[0-9]+'), stopping the job'$ ]] || fail "$stderr"
+  [[ $stderr =~ ^'redlock: lock "L" was revoked by ops@'[^\ ]+' (pid '[0-9]+', --replace), stopping the job'$ ]] || fail "$stderr"
   [[ $(<"$SCRATCH/lost") == L ]]
   [[ $(cut -d' ' -f1 "$LOG" | paste -sd' ') == 'start TERM end start' ]] || fail "$(cat "$LOG")"
   run --separate-stderr "$REDLOCK" history --json L

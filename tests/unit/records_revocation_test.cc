@@ -26,6 +26,10 @@ TEST_CASE("revocation: what is written is read again") {
   CHECK(read->user == "ops");
   CHECK(read->pid == 4711);
   CHECK(read->since == kBastion.since);
+  CHECK_FALSE(read->replaces);
+  records::Holder newer = kBastion;
+  newer.replaces = true;
+  CHECK(records::read_revocation(records::revoked_value(kForced, newer))->replaces);
 }
 
 TEST_CASE("revocation: it stays below 600 bytes, whatever the names") {
@@ -33,7 +37,7 @@ TEST_CASE("revocation: it stays below 600 bytes, whatever the names") {
     std::string name;
     while (name.size() < 5000) name += piece;
     const std::string value = records::revoked_value(
-        kForced, {.host = name, .user = name, .pid = 4'194'304, .since = 1ms});
+        kForced, {.host = name, .user = name, .pid = 4'194'304, .replaces = true, .since = 1ms});
     CHECK(value.size() < 600);
     CHECK(records::read_revocation(value));
   }

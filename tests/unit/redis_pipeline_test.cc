@@ -311,6 +311,21 @@ TEST_CASE("an acquire waits until the other attempts are answered, and a release
   CHECK(send(pipeline) == "second ");
 }
 
+TEST_CASE("a waiter leaves the queue before other requests once that acquire is gone") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, std::string(8000, 'r'));
+  send(pipeline);
+  add(pipeline, Op::commit, 1, std::string(1000, 'c'));  // waits: 8 KiB are unanswered
+  lock::Ask queued = ask(Op::acquire, 3);
+  queued.operation = lock::op::Acquire{.ticket = 7};
+  pipeline.add(queued, tests::flight_of(1), "acquire3 ", kStart).deadline = kStart + 1s;
+  add(pipeline, Op::leave_queue, lock::kNoAttempt, "leave_queue ").deadline = kStart + 9s;
+  CHECK(send(pipeline).empty());
+  SUBCASE("it is released") { pipeline.cancel_unsent(3); }
+  SUBCASE("it is late") { pipeline.expire(kStart + 1s, 200ms); }
+  CHECK(send(pipeline) == "leave_queue ");
+}
+
 TEST_CASE("a waiter leaves the queue after a waiting acquire that would put it there again") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1, "acquire1 ");

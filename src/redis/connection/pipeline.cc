@@ -54,14 +54,31 @@ bool still_counts(const Pipeline::Pending& pending) {
 
 Pipeline::Pending& Pipeline::add(const lock::Ask& ask, Flight flight, std::string wire,
                                  lock::Instant now) {
+  return insert({ask, std::move(flight), std::move(wire), now});
+}
+
+Pipeline::Pending& Pipeline::insert(Pending pending) {
+  const lock::Op op = pending.ask.op();
   // An acquire with a ticket that must wait puts us into the queue: we leave it after that.
-  const bool waits = ask.op() == lock::Op::leave_queue &&
+  const bool waits = op == lock::Op::leave_queue &&
                      std::any_of(first_waiting(), requests_.end(), [](const Pending& other) {
                        const auto* acquire = other.ask.as<lock::op::Acquire>();
                        return acquire != nullptr && acquire->ticket != 0;
                      });
-  const auto end = is_last(ask.op()) && !waits ? first_waiting() : requests_.end();
-  return *requests_.insert(end, {ask, std::move(flight), std::move(wire), now});
+  const auto end = is_last(op) && !waits ? first_waiting() : requests_.end();
+  return *requests_.insert(end, std::move(pending));
+}
+
+/// Requests that waited are gone. If that acquire is among them, our leaving of the queue waits for
+/// nothing any more, and must not stand after the others.
+void Pipeline::let_leave_queue_go() {
+  const auto leave = std::ranges::find_if(requests_, [](const Pending& pending) {
+    return pending.ask.op() == lock::Op::leave_queue && pending.written == 0;
+  });
+  if (leave == requests_.end()) return;
+  Pending pending = std::move(*leave);
+  requests_.erase(leave);
+  insert(std::move(pending));
 }
 
 void Pipeline::add_note(Flight flight, std::string wire, lock::Instant now) {
@@ -85,6 +102,7 @@ void Pipeline::cancel_unsent(lock::AttemptId attempt) {
   };
   std::erase_if(requests_, unsent);
   std::erase_if(refused_, unsent);
+  let_leave_queue_go();
 }
 
 /// An acquire waits while a request of another attempt is unanswered: of several acquires, each
@@ -264,6 +282,7 @@ void Pipeline::expire(lock::Instant now, std::chrono::milliseconds limit) {
       return pending.reported == Reported::timed_out && !still_counts(pending);
     });
   }
+  let_leave_queue_go();
 }
 
 void Pipeline::fail(const lock::Unreachable& why) {

@@ -172,6 +172,8 @@ class Pipeline {
   void forget_attempt(lock::AttemptId attempt) { sent_attempts_.erase(attempt); }
 
  private:
+  Pending& insert(Pending pending);
+  void let_leave_queue_go();
   [[nodiscard]] std::size_t next() const;
   [[nodiscard]] bool must_wait(const Pending& pending) const;
   [[nodiscard]] bool is_released_later(const Pending& request) const;

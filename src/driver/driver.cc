@@ -207,11 +207,11 @@ void Driver::finish_requests(const std::function<bool()>& done, lock::Instant li
   }
 }
 
-Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) {
+Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen) {
   switch (outcome.kind) {
     case lock::Outcome::Kind::job_ended:
     case lock::Outcome::Kind::not_started:
-      return {outcome.number, job_signal};
+      return outcome.number;
     case lock::Outcome::Kind::superseded:
     case lock::Outcome::Kind::conflict:
       return chosen.conflict;

@@ -143,9 +143,8 @@ struct ChosenStatus {
 /// The answer to lock::Spawn if the system refuses something that the job needs.
 inline constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
 
-/// How redlock ends when a session has this outcome. `job_signal`: the signal that ended the job; 0
-/// if the job ended by itself or never ran.
-Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal = 0);
+/// How redlock ends when a session has this outcome.
+Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen);
 
 /// Releases the lock after the system has refused something (a descriptor, a process). Our job must
 /// be dead, or not started. The exception interrupted a step of the session, so this asks the

@@ -139,9 +139,10 @@ class JobControl {
 };
 
 /// The process that reaped the job's main process notes how that ended.
-inline void note_job_end(Exit end, Supervision& supervision, const JobControl& job_control) {
-  if (job_control.is_from_terminal(end.signal)) supervision.note_told(end.signal);
-  supervision.note_job_end(end);
+inline void note_job_end(int wait_status, Supervision& supervision, const JobControl& job_control) {
+  const int signal = Exit::of_process(wait_status).signal;
+  if (job_control.is_from_terminal(signal)) supervision.note_told(signal);
+  supervision.note_job_end(wait_status);
 }
 
 }  // namespace redlock::run

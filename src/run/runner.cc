@@ -78,16 +78,8 @@ Exit Runner::run() {
   return end();
 }
 
-/// How redlock ends, by the outcome of the session.
-Exit Runner::end() const {
-  return driver::exit_of(session_.outcome(),
-                         {settings_.conflict_exit_code, settings_.once_exit_code},
-                         job_end_.signal);
-}
-
 /// The worker has done its part.
 void Runner::leave() {
-  const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
   if (hook_->group() > 0) {
     // Until that limit, the supervisor must not take this process for stuck.
     worker_->publish(
@@ -95,17 +87,15 @@ void Runner::leave() {
     hook_->finish(out_);
   }
   out_.drain(std::chrono::milliseconds(100));
-  reserve_->supervision->lost.store(lost);
-  worker_->leave(end());
+  const bool as_job = session_.outcome().kind == lock::Outcome::Kind::job_ended;
+  worker_->leave(as_job ? ExitStatus::ok : end());
 }
 
 /// Ends the job first. If it has ended by itself, redlock ends with its status.
 void Runner::end_worker(const char* why) noexcept {
   const bool running = job_pid_ > 0 || session_.watching_tree();
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
-  Exit result{reserve_->supervision->job_status.load(), job_end_.signal};
-  if (job_pid_ > 0) reserve_->supervision->note_job_end(Exit::by_signal(SIGKILL));
-  if (running) result = ExitStatus::os_error;
+  if (job_pid_ > 0) reserve_->supervision->note_job_end(SIGKILL);  // as waitpid(2) would tell it
   try {
     out_.line(fmt::format("redlock: {}: {}{}", diag::lock_name(job_.lock.name), why,
                           running ? ": the job was killed" : ""));
@@ -115,7 +105,7 @@ void Runner::end_worker(const char* why) noexcept {
   worker_->continue_supervisor();
   give_back();
   out_.drain(std::chrono::milliseconds(100));
-  worker_->leave(result);
+  worker_->leave(running ? ExitStatus::os_error : ExitStatus::ok);
 }
 
 /// The parent's part once the job runs.
@@ -183,7 +173,6 @@ void Runner::give_up(lock::Instant now) {
   if (now < state.valid_until + kLastAttempts) return;
   killer_.say_left();
   out_.drain(std::chrono::milliseconds(100));
-  reserve_->supervision->lost.store(true);
   worker_->leave(ExitStatus::lost);
 }
 
@@ -224,8 +213,7 @@ void Runner::reap(lock::Instant now) {
     } else {
       job_pid_ = -1;
       tree_.leader_reaped();
-      job_end_ = Exit::of_process(status);
-      note_job_end(job_end_, *reserve_->supervision, *job_control_);
+      note_job_end(status, *reserve_->supervision, *job_control_);
       const bool certain =
           session_.watching_tree() || reserve_->supervision->job_end() == lock::JobEnd::as_told;
       if (certain || tree_.empty()) {
@@ -239,8 +227,9 @@ void Runner::reap(lock::Instant now) {
 
 void Runner::report_end(lock::Instant now) {
   report_end_at_ = lock::kNever;
-  tree_.signal_escaped(job_end_.signal);
-  driver_.step(lock::JobExited{job_end_.status, reserve_->supervision->job_end()}, now);
+  const Exit job = *reserve_->supervision->job();
+  tree_.signal_escaped(job.signal);
+  driver_.step(lock::JobExited{job.status, reserve_->supervision->job_end()}, now);
   worker_->continue_supervisor();  // after the release, which must not wait for this
 }
 

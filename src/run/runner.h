@@ -62,7 +62,10 @@ class Runner : private driver::Host {
   [[nodiscard]] bool tolerates_refusals() const override { return job_pid_ > 0; }
 
   void report(const lock::Report& report);
-  [[nodiscard]] Exit end() const;
+  [[nodiscard]] Exit end() const {
+    return driver::exit_of(session_.outcome(),
+                           {settings_.conflict_exit_code, settings_.once_exit_code});
+  }
   [[noreturn]] void leave();
   Exit watch_job();
   void give_back() noexcept { driver::give_back(driver_, plan_, job_.lock.name, out_); }
@@ -107,7 +110,6 @@ class Runner : private driver::Host {
   std::optional<Supervisor> supervisor_;  ///< in the parent, once the job runs: this process
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
-  Exit job_end_ = ExitStatus::ok;  ///< the job's, once it has ended
   /// Somebody has killed the job's main process: the session learns of it at this moment.
   lock::Instant report_end_at_ = lock::kNever;
 

@@ -49,14 +49,25 @@ std::string describe(pid_t pid) {
 
 }  // namespace
 
-void Supervision::note_job_end(Exit end) {
+void Supervision::note_job_end(int wait_status) {
   job_ended.store(os::boot_now().time_since_epoch().count());
-  job_signal.store(end.signal);
-  job_status.store(end.status);
+  job_.store(wait_status);
+}
+
+std::optional<Exit> Supervision::job() const {
+  const int wait_status = job_.load();
+  if (wait_status == kNone) return std::nullopt;
+  return Exit::of_process(wait_status);
+}
+
+Exit Supervision::exit() const {
+  const int own = verdict.load();
+  return own == 0 ? *job() : Exit(own);
 }
 
 lock::JobEnd Supervision::job_end() const {
-  const int signal = job_signal.load();
+  const std::optional<Exit> job = this->job();
+  const int signal = job ? job->signal : 0;
   constexpr int kOrders[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
   const bool ordered = std::ranges::any_of(kOrders, [this](int each) { return has_told(each); });
   if (ordered || (signal != 0 && has_told(signal))) return lock::JobEnd::as_told;
@@ -101,10 +112,9 @@ void Worker::continue_supervisor() const {
   }
 }
 
-void Worker::leave(Exit result) {
-  supervision_.exit_signal.store(result.signal);
-  supervision_.exit_status.store(result.status);
-  ::_exit(result.status);
+void Worker::leave(Exit verdict) {
+  supervision_.verdict.store(verdict.status);
+  ::_exit(supervision_.exit().status);
 }
 
 Reserve::Reserve()

@@ -45,18 +45,19 @@ struct Supervision {
   std::atomic<std::uint64_t> told{0};
   /// The lock::StopReason for which the worker has stopped the job, now or earlier.
   std::atomic<int> stop_reason{kNone};
-  std::atomic<int> job_status{kNone};  ///< of the job's main process, once somebody has reaped it
-  std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
-  std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock
-  std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
+  std::atomic<std::int64_t> job_ended{0};  ///< when note_job_end() was called, on lock::BootClock
   os::SignalNotes heard_by_witness;        ///< by the supervisor's os::SignalWitness
   os::SignalNotes heard_by_worker;
-  std::atomic<int> exit_signal{0};     ///< redlock ends by this signal; 0: none. Before exit_status
   std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
-  std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
+  /// Once the worker is done: redlock's own exit status, or 0: redlock ends as the job has ended.
+  std::atomic<int> verdict{kNone};
 
   /// By the worker, which reaps the job's main process, or if that is dead, by the supervisor.
-  void note_job_end(Exit end);
+  void note_job_end(int wait_status);
+  /// How the job's main process ended, once somebody has reaped it.
+  [[nodiscard]] std::optional<Exit> job() const;
+  /// How redlock ends, once there is a verdict.
+  [[nodiscard]] Exit exit() const;
 
   /// By either process, before the job's descendants have the signal from us.
   void note_told(int signal) { told.fetch_or(bit_of(signal)); }
@@ -87,6 +88,7 @@ struct Supervision {
     return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
   }
 
+  std::atomic<int> job_{kNone};  ///< wait status (waitpid(2)) of the job's main process
   std::atomic<lock::WorkerState::Phase> phase_{lock::WorkerState::Phase::running};
   std::atomic<std::int64_t> act_by_{0};
   std::atomic<std::int64_t> valid_until_{0};
@@ -129,8 +131,8 @@ class Worker {
   /// Continues the supervisor if it was stopped, so that it sees the job's new state.
   void continue_supervisor() const;
 
-  /// Publishes how redlock must end, and ends this process.
-  [[noreturn]] void leave(Exit result);
+  /// Publishes the verdict, and ends this process.
+  [[noreturn]] void leave(Exit verdict);
 
  private:
   os::Fd supervisor_;  ///< pidfd, until the worker has noticed the supervisor's death

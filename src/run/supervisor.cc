@@ -62,8 +62,9 @@ Exit Supervisor::watch() {
   }
   pass_on(os::boot_now());
   witness_.end();
-  job_control_.take_terminal_back(stopped_job() || job_status() > 128);
-  if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
+  const std::optional<Exit> job = supervision_.job();
+  job_control_.take_terminal_back(stopped_job() || (job && job->status > 128));
+  if (!watch_.alone()) return supervision_.exit();
   hook_.finish(out_);
   if (job_left()) killer_.say_left();
   return end_alone();
@@ -83,7 +84,7 @@ void Supervisor::bear(const char* why) {
 
 bool Supervisor::done() const {
   if (!worker_gone_) return false;
-  if (!watch_.alone()) return supervision_.exit_status.load() != Supervision::kNone;
+  if (!watch_.alone()) return worker_is_done();
   return !job_left() || os::boot_now() >= supervision_.worker_state().valid_until + kLastAttempts;
 }
 
@@ -118,9 +119,8 @@ void Supervisor::turn() {
   pass_on(os::boot_now());
   if (interests[1].ready) take_messages();
   if (job_control_.behind()) follow_job();
-  if (job_status() != Supervision::kNone && !std::exchange(followed_end_, true)) {
-    tree_.signal_escaped(supervision_.job_signal.load());
-  }
+  const std::optional<Exit> job = supervision_.job();
+  if (job && !std::exchange(followed_end_, true)) tree_.signal_escaped(job->signal);
   act(os::boot_now());  // reap() may just have found the worker dead
   tree_.note_strangers();
   // A worker that is stuck or dead is a service that is: its manager hears nothing more.
@@ -137,7 +137,7 @@ void Supervisor::start_witness() {
 }
 
 void Supervisor::act(lock::Instant now) {
-  if (worker_gone_ && supervision_.exit_status.load() != Supervision::kNone) return;
+  if (worker_gone_ && worker_is_done()) return;
   const bool left = job_left();
   if (watch_.alone() && rest_ends()) watch_.end_rest(supervision_.job_end(), now);
   const std::vector<lock::Watch::Act> acts =
@@ -176,7 +176,7 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
         fmt::format("redlock: {}: the process that {} (pid {}) {}; stopping {} {}", lock_,
                     killed ? "renews the lock" : "renewed the lock", worker_.pid,
                     killed ? "is stopped or stuck, killed" : "was killed",
-                    job_status() == Supervision::kNone ? "the job" : "what is left of the job",
+                    supervision_.job() ? "what is left of the job" : "the job",
                     expired ? "although the lock has expired" : "before the lock expires"));
   }
   const bool for_lock = stopped_job() && !timed_out();
@@ -200,7 +200,7 @@ void Supervisor::reap() {
       tree_.spared_reaped();
     } else if (pid == job_) {
       tree_.leader_reaped();
-      note_job_end(Exit::of_process(status), supervision_, job_control_);
+      note_job_end(status, supervision_, job_control_);
     }
   }
 }
@@ -208,10 +208,11 @@ void Supervisor::reap() {
 /// Whether processes run that must end before the lock does. If the job ended by itself, its
 /// descendants may live on.
 bool Supervisor::job_left() const {
-  if (job_status() == Supervision::kNone && !worker_gone_) {
+  const bool ended = supervision_.job().has_value();
+  if (!ended && !worker_gone_) {
     // A worker that is stopped fetches no status. Once it is dead, we do.
     if (!tree_.leader_ended()) return true;
-  } else if (job_status() == Supervision::kNone) {
+  } else if (!ended) {
     // Now the job is our child until we fetch its status. If it is not, somebody killed the worker
     // between fetching the status and storing it.
     siginfo_t info{};
@@ -223,13 +224,12 @@ bool Supervisor::job_left() const {
 /// Whether what the main process has left must end: the worker says so, or if that is dead, we do.
 bool Supervisor::rest_ends() const {
   if (supervision_.worker_state().phase == lock::WorkerState::Phase::ending) return true;
-  return worker_gone_ && supervision_.exit_status.load() == Supervision::kNone &&
-         job_status() != Supervision::kNone && !plan_.wait_all &&
+  return worker_gone_ && !worker_is_done() && supervision_.job() && !plan_.wait_all &&
          supervision_.job_end() != lock::JobEnd::by_itself;
 }
 
 lock::Instant Supervisor::job_ended() const {
-  if (job_status() == Supervision::kNone) return os::boot_now();
+  if (!supervision_.job()) return os::boot_now();
   return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
 
@@ -255,7 +255,7 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now
 /// If the job's main process has ended, maybe by this signal to its whole group, its descendants
 /// outside the group get it without a further wait.
 void Supervisor::pass_on(lock::Instant now) {
-  const bool ended = job_status() != Supervision::kNone || tree_.leader_ended();
+  const bool ended = supervision_.job() || tree_.leader_ended();
   while (!held_.empty() && (ended || now >= held_.front().came + kHold)) {
     const Held held = held_.front();
     const bool may = held.signal.number != SIGCONT || may_continue();
@@ -313,20 +313,21 @@ void Supervisor::follow_job() {
 /// The end without a worker: nobody has released the lock.
 Exit Supervisor::end_alone() {
   if (timed_out()) return ExitStatus::max_runtime;
-  if (stopped_job() || job_status() == Supervision::kNone) {
-    supervision_.lost.store(true);
+  const std::optional<Exit> job = supervision_.job();
+  if (stopped_job() || !job) {
+    supervision_.verdict.store(static_cast<int>(ExitStatus::lost));
     return ExitStatus::lost;
   }
   const lock::Duration left =
       std::max(supervision_.worker_state().gone_by - os::boot_now(), lock::Duration::zero());
   const std::string_view undone =
-      job_status() == 0 ? diag::without_mark(lock::mark_of(plan_)) : std::string_view();
+      job->status == 0 ? diag::without_mark(lock::mark_of(plan_)) : std::string_view();
   out_.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(pid {}) was killed; it stays locked for about {}{}{}",
                   lock_, worker_.pid, diag::for_people(left),
                   undone.empty() ? "" : ", and after that ", undone));
-  return {job_status(), supervision_.job_signal.load()};
+  return *job;
 }
 
 }  // namespace redlock::run

@@ -33,7 +33,9 @@ class Supervisor {
   /// Valid once watch() has returned: when a process of ours reaped the job's main process (now, if
   /// none did); and whether the lock was lost, in which case the exit status is redlock's own.
   [[nodiscard]] lock::Instant job_ended() const;
-  [[nodiscard]] bool lost() const { return supervision_.lost.load(); }
+  [[nodiscard]] bool lost() const {
+    return supervision_.verdict.load() == static_cast<int>(ExitStatus::lost);
+  }
 
  private:
   void turn();
@@ -68,8 +70,9 @@ class Supervisor {
   [[nodiscard]] bool job_left() const;
   [[nodiscard]] bool rest_ends() const;
   [[nodiscard]] bool done() const;
-  /// Supervision::kNone: not known.
-  [[nodiscard]] int job_status() const { return supervision_.job_status.load(); }
+  [[nodiscard]] bool worker_is_done() const {
+    return supervision_.verdict.load() != Supervision::kNone;
+  }
 
   Worker worker_;
   pid_t job_;

@@ -28,12 +28,20 @@ Driver::Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers,
       voices_(voices),
       loop_(std::move(loop)) {}
 
+Driver::Driver(Driver& parents, Host& host, os::Loop loop)
+    : Driver(parents.drive_.machine(), host, parents.servers_, parents.signals_, parents.voices_,
+             std::move(parents.loop_)) {
+  loop_ = std::move(loop);  // closes the other one here
+  replies_.swap(parents.replies_);
+}
+
 lock::Instant Driver::now() const {
   return os::boot_now() + ahead_;
 }
 
 void Driver::run() {
   step(lock::Tick{}, now());
+  hand_on_replies(now());
   while (!over()) turn();
   // Only now: a request after it, such as a release, might get lost (ServerSet::note_refusal).
   try {
@@ -90,16 +98,21 @@ void Driver::take_signals(lock::Instant now) {
 
 /// Notices come first: one may tell who revoked the lock that the replies miss.
 void Driver::take_replies(lock::Instant now) {
-  std::vector<lock::Reply> replies = servers_.turn(now);
+  for (lock::Reply& reply : servers_.turn(now)) replies_.push_back(std::move(reply));
   notices_ = servers_.subscribers().take();
   for (const redis::Notice& notice : notices_) {
     if (voices_.reporter != nullptr) voices_.reporter->say_notice(notice.server, notice.text);
   }
-  for (lock::Reply& reply : replies) {
+  hand_on_replies(now);
+}
+
+void Driver::hand_on_replies(lock::Instant now) {
+  while (!replies_.empty() && !stopped_) {
+    lock::Reply reply = std::move(replies_.front());
+    replies_.pop_front();
     if (voices_.reporter != nullptr) voices_.reporter->say_vote(reply);
     host_.heard(reply);
     if (!over()) step(std::move(reply), now);
-    if (stopped_) return;
   }
 }
 

@@ -69,6 +69,9 @@ class Driver final : private lock::Performer {
 
   Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers, os::SignalSource& signals,
          Voices voices, os::Loop loop = {});
+  /// For a forked child, in the middle of an effect of `parents`: goes on with the same machine,
+  /// and first hands it the replies that `parents` has read and not handed on.
+  Driver(Driver& parents, Host& host, os::Loop loop);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -99,9 +102,7 @@ class Driver final : private lock::Performer {
   void jump(lock::Duration length) { ahead_ += length; }
   [[nodiscard]] lock::Instant now() const;
 
-  /// A forked child needs a loop of its own.
   [[nodiscard]] os::Loop& loop() { return loop_; }
-  void change_loop(os::Loop loop) { loop_ = std::move(loop); }
 
   [[nodiscard]] redis::ServerSet& servers() { return servers_; }
 
@@ -111,6 +112,7 @@ class Driver final : private lock::Performer {
   void wait();
   void take_signals(lock::Instant now);
   void take_replies(lock::Instant now);
+  void hand_on_replies(lock::Instant now);
   void take_messages(lock::Instant now);
   void log(const lock::Log& line, lock::Instant now);
   void note_refusal(const lock::Report& report, const records::Holder& who);
@@ -129,6 +131,7 @@ class Driver final : private lock::Performer {
   Voices voices_;
   os::Loop loop_;
   std::vector<os::Interest> interests_;
+  std::deque<lock::Reply> replies_;     ///< of this turn, not handed on yet
   std::vector<redis::Notice> notices_;  ///< of this turn
   std::optional<GivenUp> refusal_;
   lock::Duration ahead_{};

@@ -83,11 +83,6 @@ class JobControl {
   void leave_session() const {
     if (!terminal_) ::setsid();
   }
-  /// The job's main process was stopped or continued, according to waitpid(2).
-  void tell(int wait_status, const Worker& worker) const {
-    worker.tell(WorkerMessage::Kind::job_stop, wait_status);
-    if (terminal_ && WIFCONTINUED(wait_status)) worker.continue_supervisor();
-  }
 
   // In the parent of the worker
 

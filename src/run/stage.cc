@@ -275,7 +275,7 @@ Exit carry_out(const cli::Run& request) {
   const std::string held = environment == nullptr ? "" : environment;
   // One moment for both: otherwise the first stage would wait a little less than -w says.
   const lock::Instant began = os::boot_now();
-  Stage stage(request, held, began);
+  const Stage stage(request, held, began);
   const config::Settings settings = stage.settings(began);
   os::Stderr out;
   if (stage.is_first()) {
@@ -283,12 +283,12 @@ Exit carry_out(const cli::Run& request) {
   } else {
     os::rename_process("redlock", "redlock: " + stage.name());  // it is called after /proc/self/exe
   }
-  lock::Plan plan = driver::plan_for(settings);
   const driver::LockId lock = driver::lock_id(settings, stage.name());
+  lock::Plan plan = driver::plan_for(settings);
   if (settings.reentrant) plan.inherited = find_held(held, lock);
   if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
   plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
-  records::Holder who = driver::describe_ourselves(settings, lock, request.job);
+  const records::Holder who = driver::describe_ourselves(settings, lock, request.job);
   redis::ServerSet servers = driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
                                                   plan.inherited ? plan.inherited->token : "");
   const MetricsFile metrics(settings.metrics_file);
@@ -296,10 +296,9 @@ Exit carry_out(const cli::Run& request) {
   warn(early, settings, out);
   diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
 
-  Runner runner(
-      plan,
-      {.lock = lock, .who = std::move(who), .held = held, .stage = std::move(stage)},
-      settings, servers, out, reporter);
+  Run run{.plan = plan, .settings = settings, .lock = lock, .who = who, .held = held,
+          .stage = stage, .servers = servers, .out = out, .reporter = reporter};
+  Runner runner(run);
   const Exit result = runner.run();
   try {
     const std::string late = metrics.add(lock.key, runner.facts(), result.status);

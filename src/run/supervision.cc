@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,56 +73,10 @@ lock::JobEnd Supervision::job_end() const {
   return signal != 0 ? lock::JobEnd::killed : lock::JobEnd::by_itself;
 }
 
-Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision)
-    : supervisor_(std::move(pidfd)),
-      supervisor_pid_(supervisor),
-      messages_(std::move(messages)),
-      supervision_(supervision) {
-  if (!supervisor_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
-}
-
-/// The supervisor is our parent as long as it lives. Once it is dead we have another parent, but
-/// maybe only some time after the pidfd has become readable.
-bool Worker::supervisor_is_gone() {
-  gone_ = gone_ || ::getppid() != supervisor_pid_ || os::has_ended(supervisor_);
-  if (gone_) supervisor_.reset();  // or it would stay readable
-  return gone_;
-}
-
-bool Worker::tell(WorkerMessage::Kind kind, int value) const {
-  const WorkerMessage message{kind, value};
-  // If the pipe is full, its reader is stopped, and will see the end of the job without it.
-  return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
-}
-
-void Worker::publish(const lock::WorkerState& state) {
-  supervision_.publish(state);
-  const bool sooner = state.act_by < std::exchange(act_by_, state.act_by);
-  // The release goes out first. continue_supervisor() follows it, and wakes the supervisor, too.
-  const bool releasing = state.phase == lock::WorkerState::Phase::releasing;
-  if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
-}
-
-void Worker::continue_supervisor() const {
-  if (::getppid() != supervisor_pid_) return;
-  // Without a pidfd: if the parent has died just now, its PID cannot be in use again so soon.
-  if (!supervisor_ || !os::send_signal(supervisor_, SIGCONT)) {
-    ::kill(supervisor_pid_, SIGCONT);
-  }
-}
-
-void Worker::leave(Exit verdict) {
-  supervision_.verdict.store(verdict.status);
-  ::_exit(supervision_.exit().status);
-}
-
 Reserve::Reserve()
     : messages(os::make_pipe(O_NONBLOCK)),
       supervisor(pidfd_of_ourselves()),
       proc(os::ProcessTable::open_proc()) {}
-
-JobKiller::JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock)
-    : tree_(tree), out_(out), lock_(diag::lock_name(lock)) {}
 
 bool JobKiller::kill() {
   const os::Pass pass = tree_.signal(SIGKILL);
@@ -142,6 +95,22 @@ void JobKiller::say_left() {
       fmt::format("redlock: {}: processes of the job are still running although the lock has "
                   "expired, and redlock cannot end them; it stops trying",
                   lock_));
+}
+
+bool JobKiller::kill_all(lock::Duration patience) noexcept {
+  const lock::Instant limit = os::boot_now() + patience;
+  while (os::boot_now() < limit) {
+    try {
+      if (tree_.empty()) return true;
+      tree_.signal(SIGKILL);
+    } catch (const std::exception&) {
+      tree_.kill_leader();  // this call needs no memory
+      tree_.free_reserved_memory();
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+  return false;
 }
 
 void JobKiller::say_refused(const std::vector<pid_t>& refused) {

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How the two processes of `redlock run` communicate, and how either of them ends the job. Once
-// redlock holds the lock:
-//
-//   supervisor    run/supervisor.h: the PID that the user sees; signals, the terminal, a timer
-//    └─ worker    run/runner.h: servers, session, renewals
-//        └─ job
-//
-// Both are subreapers: if one of them is killed, the other has the whole job below it and ends it
+// How supervisor and worker communicate, and how either of them ends the job. Both are subreapers: if one of them is killed, the other has the whole job below it and ends it
 // before the lease is over. Neither waits for a message of the other: the supervisor reads the
 // worker's state from shared memory, and each learns of the other's death from a SIGCHLD or a
 // pidfd. The pipe from the worker carries messages on which the supervisor must act immediately.
@@ -112,37 +105,6 @@ struct WorkerMessage {
   int value;
 };
 
-/// The worker's side: it tells the supervisor its state, and notices the supervisor's death.
-class Worker {
- public:
-  /// In the forked child, whose parent is `supervisor`; `pidfd` is that of the parent.
-  Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision);
-
-  /// The loop must watch this: it is readable once the supervisor is dead. If the kernel refuses a
-  /// pidfd, there is nothing to watch, and the worker gets a SIGCHLD instead.
-  [[nodiscard]] os::Interest interest() const { return {.fd = supervisor_.get(), .read = true}; }
-  [[nodiscard]] bool supervisor_is_gone();
-
-  /// False: the supervisor is dead.
-  bool tell(WorkerMessage::Kind kind, int value = 0) const;
-  /// Publishes the state, and wakes the supervisor if it would sleep too long by the state before.
-  void publish(const lock::WorkerState& state);
-
-  /// Continues the supervisor if it was stopped, so that it sees the job's new state.
-  void continue_supervisor() const;
-
-  /// Publishes the verdict, and ends this process.
-  [[noreturn]] void leave(Exit verdict);
-
- private:
-  os::Fd supervisor_;  ///< pidfd, until the worker has noticed the supervisor's death
-  pid_t supervisor_pid_;
-  os::Fd messages_;
-  Supervision& supervision_;
-  bool gone_ = false;       ///< the supervisor is
-  lock::Instant act_by_{};  ///< as last published
-};
-
 /// What a worker needs from the system to start a job, taken before redlock asks for the lock.
 struct Reserve {
   Reserve();  ///< throws Error (71)
@@ -159,7 +121,9 @@ struct Reserve {
 /// same time as the next holder of the lock.
 class JobKiller {
  public:
-  JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock);
+  /// `lock`: as sentences name it.
+  JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock)
+      : tree_(tree), out_(out), lock_(lock) {}
 
   /// KILL to every process of the job. True: it reached one that no KILL had reached before.
   bool kill();
@@ -170,12 +134,15 @@ class JobKiller {
   /// Reports that redlock ends although processes of the job are left (kLastAttempts).
   void say_left();
 
+  /// Kills the job and all its descendants, for at most `patience`. True: no process is left.
+  bool kill_all(lock::Duration patience) noexcept;
+
  private:
   void say_refused(const std::vector<pid_t>& refused);
 
   os::ProcessTree& tree_;
   os::Stderr& out_;
-  std::string lock_;  ///< as sentences name it
+  const std::string& lock_;
   bool said_refused_ = false;
 };
 

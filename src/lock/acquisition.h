@@ -58,7 +58,8 @@ class Acquisition {
   }
 
   /// The lengths from now on: those of a lock that ends at a fixed moment shrink.
-  void set_timing(const Timing& timing) { plan_.timing = timing; }
+  void set_timing(const Timing& timing) { timing_ = timing; }
+  [[nodiscard]] const Timing& timing() const { return timing_; }
 
   void record_left(const Reply& reply) { waiter_.record_left(reply); }
 
@@ -136,6 +137,8 @@ class Acquisition {
   }
 
   Plan plan_;
+  Timing timing_;
+  bool replaces_;  ///< the holder, once we know it
   Pauses pauses_;
   Obstacles obstacles_;
   State state_ = State::trying;

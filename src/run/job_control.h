@@ -39,7 +39,7 @@
 // group, and does not join it by its ID: in a PID namespace whose terminal is outside
 // (unshare -pf, bwrap), getpgrp() is 0.
 //
-// Absent on purpose: deadlines. The supervisor looks at them after each stop, and before it
+// Absent on purpose: deadlines. The supervisor checks them after each stop, and before it
 // continues the job.
 #pragma once
 
@@ -70,9 +70,9 @@ class JobControl {
 
   // In the worker
 
-  /// To be called before the last look at the clock: from here on job control does not stop this
-  /// process. A job in a group of its own must have a parent in another group of the same session,
-  /// or Ctrl-Z would not stop it (credentials(7)). Returns the job's place.
+  /// To be called before the clock is read for the last time: from here on job control does not
+  /// stop this process. A job in a group of its own must have a parent in another group of the same
+  /// session, or Ctrl-Z would not stop it (credentials(7)). Returns the job's place.
   [[nodiscard]] os::Placement enter_worker() const {
     signals_.take_job_control();
     if (!terminal_) return {.own_group = false};

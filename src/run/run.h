@@ -2,14 +2,13 @@
 //
 // The processes of `redlock run`. A class is one of them, and none asks which one it is:
 //
-//   run/runner.h        Until redlock holds the lock there is one process. It waits for the lock,
-//                       then forks and waits until the child has started the job. If the job does
-//                       not start, the child ends, and this process goes on with its session.
-//   run/worker.h        The child. It has the connections, goes on with the session, starts the
-//                       job, renews the lock, releases it when the job has ended.
-//   run/supervisor.h    The parent once the job runs. It needs no server.
+//   runner.h        Until redlock holds the lock there is one process. It waits for the lock, then
+//                   forks, and waits until the child has started the job. If the job does not
+//                   start, the child ends, and this process goes on with its session.
+//   worker.h        The child: starts the job, goes on with the session, releases the lock.
+//   supervisor.h    The parent once the job runs; it has no connection to a server.
 //
-// They read each other's state as run/supervision.h says. Each has its own copy of what is below.
+// Each has its own copy of what is below; what they share is in supervision.h.
 #pragma once
 
 #include <fmt/format.h>

@@ -6,19 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <exception>
-#include <utility>
 
-#include "diag/text.h"
 #include "run/worker.h"
 
 namespace redlock::run {
 
 namespace {
 
-using driver::kSystemRefused;
+using driver::kSystemFailed;
 using Kind = WorkerMessage::Kind;
 
 /// The descriptors from the first request until the job runs, besides two connections per server: a
@@ -26,9 +22,9 @@ using Kind = WorkerMessage::Kind;
 constexpr std::size_t kDescriptors = 10;
 
 /// Words that only a shell carries out.
-constexpr std::string_view kBuiltins[] = {"alias", "case",   "cd",    "eval",  "exec",  "export",
-                                          "for",   "if",     "set",   "source", "trap", "ulimit",
-                                          "umask", "unset",  "until", "while"};
+constexpr std::string_view kBuiltins[] = {"alias", "case",  "cd",    "eval",   "exec", "export",
+                                          "for",   "if",    "set",   "source", "trap", "ulimit",
+                                          "umask", "unset", "until", "while"};
 
 /// Whether the user may have meant these words, the first of which is no program, for a shell.
 bool is_for_shell(const std::vector<std::string>& words) {
@@ -66,8 +62,7 @@ Exit Runner::run() {
   facts_.conflict = outcome.kind == lock::Outcome::Kind::conflict ||
                     outcome.kind == lock::Outcome::Kind::superseded;
   facts_.lost = outcome.kind == lock::Outcome::Kind::lost;
-  return driver::exit_of(outcome,
-                         {run_.settings.conflict_exit_code, run_.settings.once_exit_code});
+  return driver::exit_of(outcome, {run_.settings.conflict_exit_code, run_.settings.once_exit_code});
 }
 
 Exit Runner::watch_job() {
@@ -91,14 +86,14 @@ bool Runner::perform(const lock::Effect& effect, lock::Instant) {
 }
 
 /// As a subreaper this process gets the orphans of processes that were there before it.
-void Runner::look(bool woken, lock::Instant) {
+void Runner::poll_process(bool woken, lock::Instant) {
   while (woken && ::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
 }
 
-void Runner::turned(lock::Instant now) {
-  progress_.turn(session_, now);
-  status_.turn(session_, now);
+void Runner::iterated(lock::Instant now) {
+  progress_.update(session_, now);
+  status_.update(session_, now);
   manager_.feed_watchdog(now);
 }
 
@@ -113,7 +108,7 @@ void Runner::start_job(const lock::Spawn& order) {
     supervisor_.reset();
     if (start_) start_->job_control.start_failed();
     run_.out.line(fmt::format("redlock: cannot start the job: {}", driver::reason_of(error)));
-    failure = kSystemRefused;
+    failure = kSystemFailed;
   }
   if (!failure) return driver_.stop();
   driver_.step(std::move(*failure), driver_.now());
@@ -178,13 +173,12 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   reserve_.reset();
   start_->job_control.start_failed();
   if (too_late || (told && message.kind == Kind::job_too_late)) return lock::JobTooLate{};
-  if (told) return message.kind == Kind::not_started ? kSystemRefused : cannot_run(message);
+  if (told) return message.kind == Kind::not_started ? kSystemFailed : cannot_run(message);
   run_.out.line(
       fmt::format("redlock: {}: the process that starts the job (pid {}) {} before it reported the "
                   "start; if the job had begun, redlock killed it",
-                  run_.title, worker,
-                  length < 0 ? "was stopped or stuck" : "was killed"));
-  return kSystemRefused;
+                  run_.title, worker, length < 0 ? "was stopped or stuck" : "was killed"));
+  return kSystemFailed;
 }
 
 /// The job runs, and from now on this process is the supervisor.
@@ -213,19 +207,19 @@ void Runner::give_up_worker(pid_t worker) noexcept {
 lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
   if (!run_.stage.is_last()) {
     run_.out.line(fmt::format("redlock: cannot start itself again to take the next lock: {}",
-                          std::strerror(message.value)));
-    return kSystemRefused;
+                              std::strerror(message.value)));
+    return kSystemFailed;
   }
   const ExitStatus status = message.kind == Kind::no_process ? ExitStatus::os_error
                             : message.value == ENOENT        ? ExitStatus::not_found
                                                              : ExitStatus::cannot_execute;
   const std::vector<std::string> argv = run_.stage.argv();
   const bool for_shell = status == ExitStatus::not_found && is_for_shell(argv);
-  run_.out.line(fmt::format("redlock: cannot run {}: {}{}", diag::printable(argv.front(), 200),
-                        message.kind == Kind::no_process
-                            ? std::strerror(message.value)
-                            : os::why_not_run(argv.front(), message.value),
-                        for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));
+  run_.out.line(
+      fmt::format("redlock: cannot run {}: {}{}", diag::printable(argv.front(), 200),
+                  message.kind == Kind::no_process ? std::strerror(message.value)
+                                                   : os::why_not_run(argv.front(), message.value),
+                  for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));
   return {static_cast<int>(status)};
 }
 

@@ -13,7 +13,7 @@
 
 namespace redlock::run {
 
-/// The process before the fork (run/run.h). If the system refuses something, no lock stays and no
+/// The process before the fork (run/run.h). If a system call fails, no lock stays and no
 /// job runs without a lock:
 ///   before the fork         this process releases what it may hold (driver/driver.h)
 ///   while the job starts    it kills the child and tells the session that the job did not start
@@ -36,8 +36,8 @@ class Runner : private driver::Host {
     return std::min(
         {progress_.deadline(session_), status_.deadline(session_), manager_.watchdog_at()});
   }
-  void look(bool woken, lock::Instant now) override;
-  void turned(lock::Instant now) override;
+  void poll_process(bool woken, lock::Instant now) override;
+  void iterated(lock::Instant now) override;
 
   Exit watch_job();
   void start_job(const lock::Spawn& order);

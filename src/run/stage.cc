@@ -34,7 +34,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-[[noreturn]] void refuse(const char* name) {
+[[noreturn]] void reject(const char* name) {
   throw Error(ExitStatus::usage,
               fmt::format("{} is in the environment: only redlock itself may set it", name));
 }
@@ -110,7 +110,7 @@ void check_outer(const std::string& token, const std::string& name,
 
 void require_stage_before() {
   for (const char* name : {kVariable, config::kPipesVariable}) {
-    if (std::getenv(name) != nullptr && !os::started_by_same_program()) refuse(name);
+    if (std::getenv(name) != nullptr && !os::started_by_same_program()) reject(name);
   }
 }
 
@@ -139,7 +139,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
     const auto& name = names_.at(static_cast<std::size_t>(before));
     ours = find_held(held, driver::lock_id(request.settings, name)).has_value();
   }
-  if (!ours) refuse(kVariable);
+  if (!ours) reject(kVariable);
   number_ = static_cast<std::size_t>(number);
   limit_ = lock::Instant(lock::Duration(limit));
   start_ = inherited(start);
@@ -289,15 +289,15 @@ Exit carry_out(const cli::Run& request) {
   if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
   plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
   const records::Holder who = driver::describe_ourselves(settings, lock, request.job);
-  redis::ServerSet servers = driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
-                                                  plan.inherited ? plan.inherited->token : "");
+  redis::ServerSet servers =
+      driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
+                           plan.inherited ? plan.inherited->token : "");
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();
   warn(early, settings, out);
   diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
 
-  Run run{.plan = plan, .settings = settings, .lock = lock, .who = who, .held = held,
-          .stage = stage, .servers = servers, .out = out, .reporter = reporter};
+  Run run{plan, settings, lock, who, held, stage, servers, out, reporter};
   Runner runner(run);
   const Exit result = runner.run();
   try {

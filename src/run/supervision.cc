@@ -80,7 +80,8 @@ Reserve::Reserve()
 
 bool JobKiller::kill() {
   const os::Pass pass = tree_.signal(SIGKILL);
-  if (!pass.refused.empty() && !std::exchange(said_refused_, true)) say_refused(pass.refused);
+  const bool reached_all = pass.not_permitted.empty();
+  if (!reached_all && !std::exchange(said_left_out_, true)) say_not_permitted(pass.not_permitted);
   return pass.found_new;
 }
 
@@ -113,11 +114,11 @@ bool JobKiller::kill_all(lock::Duration patience) noexcept {
   return false;
 }
 
-void JobKiller::say_refused(const std::vector<pid_t>& refused) {
-  const std::size_t named = std::min(refused.size(), kMostNamed);
-  std::string list = describe(refused.front());
-  for (std::size_t i = 1; i < named; ++i) list += ", " + describe(refused[i]);
-  if (named < refused.size()) list += fmt::format(" and {} more", refused.size() - named);
+void JobKiller::say_not_permitted(const std::vector<pid_t>& pids) {
+  const std::size_t named = std::min(pids.size(), kMostNamed);
+  std::string list = describe(pids.front());
+  for (std::size_t i = 1; i < named; ++i) list += ", " + describe(pids[i]);
+  if (named < pids.size()) list += fmt::format(" and {} more", pids.size() - named);
   out_.line(
       fmt::format("redlock: warning: {}: not permitted to kill PID {}; still running, so the "
                   "lock's next holder may run at the same time",

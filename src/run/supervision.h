@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// How supervisor and worker communicate, and how either of them ends the job. Both are subreapers: if one of them is killed, the other has the whole job below it and ends it
-// before the lease is over. Neither waits for a message of the other: the supervisor reads the
-// worker's state from shared memory, and each learns of the other's death from a SIGCHLD or a
-// pidfd. The pipe from the worker carries messages on which the supervisor must act immediately.
+// How supervisor and worker (run/run.h) communicate, and how either of them ends the job. Both are
+// subreapers: if one of them is killed, the other has the whole job below it and ends it before the
+// lease is over. Neither waits for a message of the other: the supervisor reads the worker's state
+// from shared memory, and each learns of the other's death from a SIGCHLD or a pidfd. The pipe from
+// the worker carries messages on which the supervisor must act immediately.
 #pragma once
 
 #include <sys/types.h>
@@ -95,7 +96,7 @@ struct WorkerMessage {
   enum class Kind : int {
     job_started,  ///< value: its PID
     job_too_late,
-    not_started,  ///< the system refused something, and the worker has printed what
+    not_started,  ///< a system call failed, and the worker has printed what
     job_failed,   ///< value: errno of exec
     no_process,   ///< value: errno of vfork
     job_stop,     ///< value: the wait status of a job that was stopped or continued
@@ -138,12 +139,12 @@ class JobKiller {
   bool kill_all(lock::Duration patience) noexcept;
 
  private:
-  void say_refused(const std::vector<pid_t>& refused);
+  void say_not_permitted(const std::vector<pid_t>& pids);
 
   os::ProcessTree& tree_;
   os::Stderr& out_;
   const std::string& lock_;
-  bool said_refused_ = false;
+  bool said_left_out_ = false;
 };
 
 /// `--on-lost COMMAND`: /bin/sh runs it once, when redlock stops the job because of the lock. It is

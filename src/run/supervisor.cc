@@ -8,11 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <ctime>
-#include <utility>
 
-#include "diag/text.h"
 #include "driver/driver.h"
 
 namespace redlock::run {
@@ -20,7 +17,8 @@ namespace redlock::run {
 namespace {
 
 /// The witness starts when the job has run this long: to fork it earlier takes a processor from the
-/// start of the job. If somebody signals the whole group before that, the job gets the signal twice.
+/// start of the job. If somebody signals the whole group before that, the job gets the signal
+/// twice.
 constexpr std::chrono::milliseconds kNoWitness(2);
 
 }  // namespace
@@ -44,12 +42,12 @@ Supervisor::Supervisor(Run& run, Start& start, Supervision& supervision, os::Loo
   run_.out.keep_lines_for_file();  // nothing delays a KILL
 }
 
-/// No other process can look after the job: if the system refuses something, we try again.
+/// No other process can watch the job: if a system call fails, we try again.
 Exit Supervisor::watch() {
   while (true) {
     try {
       if (done()) break;
-      turn();
+      iterate();
     } catch (const std::exception& error) {
       bear(driver::reason_of(error));
     }
@@ -78,11 +76,11 @@ void Supervisor::bear(const char* why) {
 
 bool Supervisor::done() const {
   if (!worker_gone_) return false;
-  if (!watch_.alone()) return worker_is_done();
+  if (!watch_.alone()) return worker_done();
   return !job_left() || os::boot_now() >= supervision_.worker_state().valid_until + kLastAttempts;
 }
 
-void Supervisor::turn() {
+void Supervisor::iterate() {
   std::array<os::Interest, 2> interests{
       os::Interest{.fd = run_.signals.fd(), .read = true},
       os::Interest{.fd = worker_gone_ ? -1 : messages_.get(), .read = true}};
@@ -131,7 +129,7 @@ void Supervisor::start_witness() {
 }
 
 void Supervisor::act(lock::Instant now) {
-  if (worker_gone_ && worker_is_done()) return;
+  if (worker_gone_ && worker_done()) return;
   const bool left = job_left();
   if (watch_.alone() && rest_ends()) watch_.end_rest(supervision_.job_end(), now);
   const std::vector<lock::Watch::Act> acts =
@@ -218,7 +216,7 @@ bool Supervisor::job_left() const {
 /// Whether what the main process has left must end: the worker says so, or if that is dead, we do.
 bool Supervisor::rest_ends() const {
   if (supervision_.worker_state().phase == lock::WorkerState::Phase::ending) return true;
-  return worker_gone_ && !worker_is_done() && supervision_.job() && !run_.plan.wait_all &&
+  return worker_gone_ && !worker_done() && supervision_.job() && !run_.plan.wait_all &&
          supervision_.job_end() != lock::JobEnd::by_itself;
 }
 
@@ -228,7 +226,7 @@ lock::Instant Supervisor::job_ended() const {
 }
 
 void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now) {
-  // The child may have ended since this turn began, and no other SIGCHLD comes for it.
+  // The child may have ended since this iteration began, and no other SIGCHLD comes for it.
   if (signal.number == SIGCHLD) return reap();
   if (signal.number == SIGCONT) {
     // From the worker: it wakes us after the job has been continued or has ended.
@@ -277,8 +275,7 @@ void Supervisor::pass_on(const os::ReceivedSignal& signal, lock::Instant since) 
   }
   // As under flock, what a terminal or its shell sends concerns the group.
   const bool for_group = signal.from_kernel || signal.number == SIGCONT;
-  const bool for_all =
-      job_control_.own_group() || has_it(supervision_.heard_by_worker, worker_);
+  const bool for_all = job_control_.own_group() || has_it(supervision_.heard_by_worker, worker_);
   if (!for_group && !for_all) run_.tree.signal(signal.number, 0, ::getpgrp());
 }
 
@@ -293,7 +290,8 @@ void Supervisor::take_messages() {
 }
 
 /// Once we are continued, the worker may be dead and the lease over: we pass the SIGCONT on in the
-/// next turn, after a look at the deadline. Without a worker we wake up for the deadline ourselves.
+/// next iteration, after a check of the deadline. Without a worker we wake up for the deadline
+/// ourselves.
 void Supervisor::follow_job() {
   const bool alone = worker_gone_ && job_left();
   if (job_control_.stop_self(alone ? watch_.deadline(supervision_.worker_state()) : lock::kNever)) {

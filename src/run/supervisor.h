@@ -11,8 +11,8 @@
 namespace redlock::run {
 
 /// The parent of the worker while there is a job (run/run.h): passes signals on, follows a job that
-/// is stopped (run/job_control.h), and stops the job if the worker fails to do so. If the system
-/// refuses something, it goes on as well as it can.
+/// is stopped (run/job_control.h), and stops the job if the worker fails to do so. If a system
+/// call fails, it goes on as well as it can.
 class Supervisor {
  public:
   /// `messages`: from the worker, non-blocking. `job`: its main process.
@@ -26,12 +26,10 @@ class Supervisor {
   /// Valid once watch() has returned: when a process of ours reaped the job's main process (now, if
   /// none did); and whether the lock was lost, in which case the exit status is redlock's own.
   [[nodiscard]] lock::Instant job_ended() const;
-  [[nodiscard]] bool lost() const {
-    return supervision_.verdict.load() == static_cast<int>(ExitStatus::lost);
-  }
+  [[nodiscard]] bool lost() const { return supervision_.verdict == Exit(ExitStatus::lost).status; }
 
  private:
-  void turn();
+  void iterate();
   /// If the job still runs.
   void start_witness();
   void bear(const char* why);
@@ -63,9 +61,7 @@ class Supervisor {
   [[nodiscard]] bool job_left() const;
   [[nodiscard]] bool rest_ends() const;
   [[nodiscard]] bool done() const;
-  [[nodiscard]] bool worker_is_done() const {
-    return supervision_.verdict.load() != Supervision::kNone;
-  }
+  [[nodiscard]] bool worker_done() const { return supervision_.verdict != Supervision::kNone; }
 
   Run& run_;
   JobControl& job_control_;
@@ -86,8 +82,8 @@ class Supervisor {
   std::vector<Held> held_;  ///< signals that are not passed on yet, in the order in which they came
   bool worker_gone_ = false;
   bool followed_end_ = false;  ///< of the main process, with a signal to what escaped the last one
-  bool reported_ = false;  ///< that the worker fails
-  bool bore_ = false;      ///< a refusal by the system, and printed a warning
+  bool reported_ = false;      ///< that the worker fails
+  bool bore_ = false;          ///< a system call that failed, and printed a warning
 };
 
 }  // namespace redlock::run

@@ -7,9 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
-#include <exception>
-#include <utility>
 
 namespace redlock::run {
 
@@ -100,7 +97,6 @@ void Worker::end_in_order() {
         {lock::WorkerState::Phase::releasing, hook_.limit(), session_.worker_state().valid_until});
     hook_.finish(run_.out);
   }
-  run_.out.drain(std::chrono::milliseconds(100));
   const lock::Outcome& outcome = session_.outcome();
   const bool as_job = outcome.kind == lock::Outcome::Kind::job_ended;
   leave(as_job ? ExitStatus::ok : driver::exit_of(outcome, {}));  // no status of the user's
@@ -112,19 +108,19 @@ void Worker::fail(const char* why) noexcept {
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
   if (job_pid_ > 0) supervision_.note_job_end(SIGKILL);  // as waitpid(2) would tell it
   try {
-    run_.out.line(fmt::format("redlock: {}: {}{}", run_.title, why,
-                              running ? ": the job was killed" : ""));
+    run_.out.line(
+        fmt::format("redlock: {}: {}{}", run_.title, why, running ? ": the job was killed" : ""));
   } catch (const std::exception&) {
     os::last_words("redlock: out of memory\n");
   }
   continue_supervisor();
   give_back();
-  run_.out.drain(std::chrono::milliseconds(100));
   leave(running ? ExitStatus::os_error : ExitStatus::ok);
 }
 
 /// Publishes the verdict, and ends this process.
 void Worker::leave(Exit verdict) {
+  run_.out.drain(std::chrono::milliseconds(100));
   supervision_.verdict.store(verdict.status);
   ::_exit(supervision_.exit().status);
 }
@@ -161,20 +157,14 @@ void Worker::report(const lock::Report& report) {
   supervision_.hook_group.store(hook_.group());
 }
 
-/// Signals are for the job, and the supervisor passes them on.
-bool Worker::take_signal(const lock::Signal& signal, lock::Instant) {
-  supervision_.heard_by_worker.note(signal.number);
-  return true;
-}
-
-void Worker::look(bool woken, lock::Instant now) {
+void Worker::poll_process(bool woken, lock::Instant now) {
   if (woken) reap(now);
   const bool gone = supervisor_is_gone();
   if (gone) driver_.step(lock::SupervisorGone{supervision_.told.load() != 0}, now);
   if (report_end_at_ != lock::kNever && (gone || now >= report_end_at_)) report_end(now);
 }
 
-void Worker::turned(lock::Instant now) {
+void Worker::iterated(lock::Instant now) {
   give_up(now);
   if (session_.watching_tree() && job_pid_ < 0 && run_.tree.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
@@ -182,16 +172,13 @@ void Worker::turned(lock::Instant now) {
   }
 }
 
-/// This process must end some time, whatever the system refuses to it.
+/// This process must end some time, whichever system calls fail.
 void Worker::give_up(lock::Instant now) {
+  using Phase = lock::WorkerState::Phase;
   const lock::WorkerState state = session_.worker_state();
-  if (state.phase != lock::WorkerState::Phase::stopping &&
-      state.phase != lock::WorkerState::Phase::ending) {
-    return;
-  }
+  if (state.phase != Phase::stopping && state.phase != Phase::ending) return;
   if (now < state.valid_until + kLastAttempts) return;
   run_.killer.say_left();
-  run_.out.drain(std::chrono::milliseconds(100));
   leave(ExitStatus::lost);
 }
 
@@ -256,9 +243,7 @@ void Worker::publish(const lock::WorkerState& state) {
 void Worker::continue_supervisor() const {
   if (::getppid() != supervisor_pid_) return;
   // Without a pidfd: if the parent has died just now, its PID cannot be in use again so soon.
-  if (!supervisor_ || !os::send_signal(supervisor_, SIGCONT)) {
-    ::kill(supervisor_pid_, SIGCONT);
-  }
+  if (!supervisor_ || !os::send_signal(supervisor_, SIGCONT)) ::kill(supervisor_pid_, SIGCONT);
 }
 
 }  // namespace redlock::run

@@ -11,8 +11,8 @@ namespace redlock::run {
 /// The parent of the job, and the only process that asks servers while the job runs. It ends the
 /// job when the lease ends, and when the supervisor dies.
 ///
-/// If the system refuses something, it kills the job, then releases the lock. If it cannot kill the
-/// job, it ends, and the supervisor acts as if somebody had killed the worker.
+/// If a system call fails, it kills the job, then releases the lock. If it cannot kill the job, it
+/// ends, and the supervisor acts as if somebody had killed the worker.
 class Worker : private driver::Host {
  public:
   /// In the forked child, whose parent is `supervisor`. Goes on with the session of `parents`.
@@ -25,16 +25,20 @@ class Worker : private driver::Host {
  private:
   bool perform(const lock::Effect& effect, lock::Instant now) override;
   void stepped() override { publish(session_.worker_state()); }
-  /// Readable once the supervisor is dead. If the kernel refuses a pidfd, there is nothing to
+  /// Readable once the supervisor is dead. If the kernel has no pidfd for us, there is nothing to
   /// watch, and the worker gets a SIGCHLD instead.
   [[nodiscard]] os::Interest watch() const override {
     return {.fd = supervisor_.get(), .read = true};
   }
   [[nodiscard]] lock::Instant deadline() const override { return report_end_at_; }
-  bool take_signal(const lock::Signal& signal, lock::Instant now) override;
-  void look(bool woken, lock::Instant now) override;
-  void turned(lock::Instant now) override;
-  [[nodiscard]] bool tolerates_refusals() const override { return job_pid_ > 0; }
+  /// Signals are for the job, and the supervisor passes them on.
+  bool take_signal(const lock::Signal& signal, lock::Instant) override {
+    supervision_.heard_by_worker.note(signal.number);
+    return true;
+  }
+  void poll_process(bool woken, lock::Instant now) override;
+  void iterated(lock::Instant now) override;
+  [[nodiscard]] bool tolerates_failures() const override { return job_pid_ > 0; }
 
   void start(const lock::Spawn& order);
   [[noreturn]] void abandon_start(const char* why) noexcept;

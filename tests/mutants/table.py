@@ -177,7 +177,7 @@ MISTAKES = [
       "a process whose main thread has ended is not found", ["job/tree: whose main thread has ended"]),
     M("os/process_tree.cc", "has_strangers_ = has_children();", "has_strangers_ = false;",
       "children from before exec get the job's signals", ["job/tree: children from before redlock"]),
-    M("os/process_tree.cc", "if (refusal == Refusal::none && then_ != 0) ::kill(pid, then_);", ";",
+    M("os/process_tree.cc", "if (denial == Denial::none && then_ != 0) ::kill(pid, then_);", ";",
       "a stopped child of ours gets no CONT and does not see its TERM", ["lock/lost: a stopped job is continued"]),
     M("os/clock.cc", "::clock_gettime(CLOCK_BOOTTIME, &now)", "::clock_gettime(CLOCK_MONOTONIC, &now)",
       "a lease does not end while the host is suspended", ["job/supervision: the clock jumps over the lease"]),

@@ -48,7 +48,7 @@ class SelfTest : private driver::Host {
     driver_.run();
     result_.outcome = session_.outcome();
     // A quorum is enough for the session, but this test waits for the release on every server.
-    while (servers_.deadline() != lock::kNever) driver_.turn();
+    while (servers_.deadline() != lock::kNever) driver_.iterate();
     return std::move(result_);
   }
 
@@ -74,7 +74,7 @@ class SelfTest : private driver::Host {
 
   /// The work of the pretended job: waits until all servers have voted, then until all have
   /// renewed, and ends.
-  void turned(lock::Instant now) override {
+  void iterated(lock::Instant now) override {
     if (!holding_ || session_.finished()) return;
     const bool late = now >= go_on_by_;
     if (!jumped_) {

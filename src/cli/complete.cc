@@ -51,7 +51,7 @@ class Completer {
             const config::Environment& environment)
       : command_(command),
         environment_(environment),
-        line_(split(command, {words.begin() + 1, words.end() - 1}, Refusals::passed_over)),
+        line_(split(command, {words.begin() + 1, words.end() - 1}, Rejected::passed_over)),
         result_{.word = words.back(), .job = words.size() - 1 - line_.job.size()} {}
 
   Complete complete() && {
@@ -162,7 +162,7 @@ cmake --install and the packages put the scripts where the shells find them.
 )";
 
 /// `words`: the command line after `redlock`, up to the word under the cursor, which may be empty.
-/// Never fails: for a line that redlock would refuse there may be no candidates.
+/// Never fails: for a line that redlock would reject there may be no candidates.
 Complete complete(const std::vector<std::string>& words, const config::Environment& environment) {
   if (words.empty()) return {};
   if (words.size() == 1) return complete_command(words[0], false);

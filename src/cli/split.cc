@@ -71,8 +71,8 @@ std::string meant_flag(Command command, std::string_view flag) {
 /// Reads words from the left, like getopt(3) in its POSIX mode.
 class Splitter {
  public:
-  Splitter(Command command, std::vector<std::string> words, Refusals refusals)
-      : command_(command), words_(std::move(words)), strict_(refusals == Refusals::thrown) {}
+  Splitter(Command command, std::vector<std::string> words, Rejected rejected)
+      : command_(command), words_(std::move(words)), strict_(rejected == Rejected::thrown) {}
 
   Line split() && {
     const bool run = command_ == config::kRun;
@@ -175,7 +175,7 @@ class Splitter {
     }
   }
 
-  /// `word`: the cluster that contains the flag. Null only for a refusal that is passed over.
+  /// `word`: the cluster that contains the flag. Null only for a rejected word that is passed over.
   [[nodiscard]] const Row* find(const std::string& flag, const std::string& word = {}) const {
     const Row* const row = config::find_flag(command_, flag);
     if (row != nullptr || !strict_) return row;
@@ -195,8 +195,8 @@ class Splitter {
 
 }  // namespace
 
-Line split(Command command, std::vector<std::string> words, Refusals refusals) {
-  return Splitter(command, std::move(words), refusals).split();
+Line split(Command command, std::vector<std::string> words, Rejected rejected) {
+  return Splitter(command, std::move(words), rejected).split();
 }
 
 Draft read_options(std::vector<Given> options) {

@@ -4,7 +4,7 @@
 // knows where an option ends, so it alone complains about an unknown option and a missing value.
 // CLI11 cannot cut:
 //
-//   - It turns a positional `[abc]` into `abc` and `[a,b]` into two words (2.1.2).
+//   - It makes `abc` of a positional `[abc]`, and two words of `[a,b]` (2.1.2).
 //   - It would read the job's options as ours.
 //   - It takes the next word as the value of `--prefix=`.
 //   - It cannot tell `--prefix=-n` from `--prefix -n`, and it accepts `--quiet=`.
@@ -29,9 +29,9 @@ struct Given {
   std::string value;  ///< empty for an option that takes none
 };
 
-/// What becomes of words that redlock refuses. For completion, split() passes over them and over
+/// What becomes of words that redlock rejects. For completion, split() passes over them and over
 /// requests.
-enum class Refusals { thrown, passed_over };
+enum class Rejected { thrown, passed_over };
 
 struct Line {
   std::vector<Given> options;             ///< in the order of argv
@@ -46,7 +46,7 @@ struct Line {
 /// option begins the job. sandbox: the same without NAME. All others: `[OPTIONS] [WORD
 /// [OPTIONS]]…`; there a `--` is a word like any other. Throws Error (64).
 Line split(config::Command command, std::vector<std::string> words,
-           Refusals refusals = Refusals::thrown);
+           Rejected rejected = Rejected::thrown);
 
 /// Lets CLI11 read the options, and stores their values in the order of argv. Throws Error (64) for
 /// a wrong value.

@@ -204,7 +204,7 @@ milliseconds to_moment(std::string_view value, Tense tense, std::vector<std::str
   const milliseconds most = past ? now : now + kLongestHold;
   const bool fits = moment && moment->at >= least && moment->at <= most;
   if (!fits) {
-    refuse(past ? "a time in the past (2h, 3d, 02:30, yesterday, 2026-11-20, 2026-11-20T02:30)"
+    reject(past ? "a time in the past (2h, 3d, 02:30, yesterday, 2026-11-20, 2026-11-20T02:30)"
                 : "a time in the future, at most 30 days ahead (2h, 3d, 02:30, tomorrow, "
                   "2026-11-20, 2026-11-20T02:30)",
            value);

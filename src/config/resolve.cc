@@ -39,7 +39,7 @@ struct FileRead {
 constexpr long kPipeFileSystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h
 
 /// `name`: what messages call the setting that names the file.
-[[noreturn]] void refuse_file(const std::string& name, const std::string& path,
+[[noreturn]] void reject_file(const std::string& name, const std::string& path,
                               const std::string& why) {
   throw Error(ExitStatus::config, name + " \"" + os::printable(path) + "\": " + why);
 }
@@ -143,12 +143,12 @@ void add_file(Draft& draft) {
   if (draft.no_file) return;
   const std::string name = named ? place(draft, key::config_file) : "configuration file";
   if (const std::string why = file.trouble(); !why.empty()) {
-    refuse_file(
+    reject_file(
         name, path,
         why + (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
   }
   if (file.text.size() > kLongestFile) {
-    refuse_file(name, path, "it is too long: more than 256 KiB");
+    reject_file(name, path, "it is too long: more than 256 KiB");
   }
   if (file.text.empty()) return;
   warn_of_exposure(file, path, read_toml(file.text, draft), draft.settings);
@@ -208,12 +208,12 @@ redis::Credentials read_password(const std::string& path, Draft& draft) {
   constexpr std::size_t kLongest = 64 * std::size_t{1024};
   const FileRead file = read_file(path, kLongest, draft);
   const std::string name = place(draft, key::password_file);
-  if (const std::string why = file.trouble(); !why.empty()) refuse_file(name, path, why);
-  if (file.text.size() > kLongest) refuse_file(name, path, "too long for a password");
+  if (const std::string why = file.trouble(); !why.empty()) reject_file(name, path, why);
+  if (file.text.size() > kLongest) reject_file(name, path, "too long for a password");
   const std::string password = redis::password_in(file.text);
   if (password.empty()) {
     const bool blank = file.text.find_first_not_of("\r\n") == std::string::npos;
-    refuse_file(name, path, blank ? "it is empty" : "expected one line");
+    reject_file(name, path, blank ? "it is empty" : "expected one line");
   }
   warn_of_exposure(file, path, Content::secret, draft.settings);
   redis::Credentials secret{.user = {}, .password = password, .source = path};

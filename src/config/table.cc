@@ -52,7 +52,7 @@ Type& in(Draft& draft, Type Part::*member) {
 
 /// A flag without a value.
 template <auto member, bool on = true>
-void turn(Draft& draft, std::string_view) {
+void toggle(Draft& draft, std::string_view) {
   in(draft, member) = on;
 }
 
@@ -99,12 +99,12 @@ Enum to_choice(std::string_view value) {
     if (!expected.empty()) expected += each == all.back() ? " or " : ", ";
     expected += each;
   }
-  refuse(expected, value);
+  reject(expected, value);
 }
 
 void set_tls_insecure(Draft& draft, std::string_view value) {
   const bool yes = value.empty() || value == "1" || value == "true";  // empty: the flag
-  if (!yes && value != "0" && value != "false") refuse("0 or 1", value);
+  if (!yes && value != "0" && value != "false") reject("0 or 1", value);
   draft.settings.tls.verify =
       yes ? TlsSettings::Verify::nothing : TlsSettings::Verify::server;
 }
@@ -113,40 +113,41 @@ void set_tls_insecure(Draft& draft, std::string_view value) {
 std::string to_host_name(std::string_view value) {
   const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
                     value.find_first_of(":/@ ") == std::string_view::npos;
-  if (!name) refuse("a host's name, without a port", value);
+  if (!name) reject("a host's name, without a port", value);
   return std::string(value);
 }
 
 std::string to_file(std::string_view value) {
-  if (value.empty()) refuse("the name of a file", value);
+  if (value.empty()) reject("the name of a file", value);
   return std::string(value);
 }
 
 std::string to_optional_file(std::string_view value) {
-  if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
+  if (value.empty()) reject("the name of a file (/dev/null: none)", value);
   return std::string(value);
 }
 
 constexpr Row kTable[] = {
     {"nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
-     "do not wait: give up if the lock is held", "", Type::toggle, kAsk, turn<&Draft::nonblocking>},
+     "do not wait: give up if the lock is held", "", Type::toggle, kAsk,
+     toggle<&Draft::nonblocking>},
     {"wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting, "wait no longer than this; 0 is -n",
      "no limit", Type::duration, kAsk, set_time<&Settings::wait>},
     {"newest", "--newest", nullptr, "", kWaiting,
      "of the runs that wait with it, only the newest goes on: the others give up", "",
-     Type::toggle, kKeep, turn<&Settings::newest>},
+     Type::toggle, kKeep, toggle<&Settings::newest>},
     {"build", "--build", nullptr, "NUMBER", kWaiting,
      "give up if a run with a larger number was successful; larger is newer for --newest, too", "",
      Type::integer, kKeep,
      [](Draft& draft, std::string_view value) {
        draft.settings.build = redis::read_number(value);
        if (draft.settings.build.value_or(~0ULL) >= 1ULL << 53U) {
-         refuse("a whole number below 2^53", value);
+         reject("a whole number below 2^53", value);
        }
      }},
     {"replace", "--replace", nullptr, "", kWaiting,
      "stop the holder's job, as release --force does, and wait until it has ended",
-     "", Type::toggle, kKeep, turn<&Settings::replaces>},
+     "", Type::toggle, kKeep, toggle<&Settings::replaces>},
     {"conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N", kWaiting,
      "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,
      set_integer<&Settings::conflict_exit_code, 0, 255>},
@@ -179,7 +180,7 @@ constexpr Row kTable[] = {
      set<&Settings::stop_signal, to_signal>},
     {"wait-all", "--wait-all", nullptr, "", kHolding,
      "hold the lock until every process that the command started has ended", "", Type::toggle, kRun,
-     turn<&Settings::wait_all>},
+     toggle<&Settings::wait_all>},
     {"on-lost", "--on-lost", "REDLOCK_ON_LOST", "COMMAND", kHolding,
      "run this with /bin/sh when redlock stops the command because of the lock", "", Type::text,
      kRun, set<&Settings::on_lost>},
@@ -194,7 +195,7 @@ constexpr Row kTable[] = {
      set_integer<&Settings::once_exit_code, 0, 255>},
     {"no-reentrant", "--no-reentrant", nullptr, "", kHolding,
      "do not join a lock that an outer redlock run holds", "", Type::toggle, kRun,
-     turn<&Settings::reentrant, false>},
+     toggle<&Settings::reentrant, false>},
     {"also", "--also", nullptr, "NAME", kHolding,
      "hold this lock, too; repeat for each further lock", "", Type::text, kRun,
      [](Draft& draft, std::string_view value) {
@@ -231,18 +232,18 @@ constexpr Row kTable[] = {
 
     {"force", "--force", nullptr, "", kForcing,
      "stop the holder's job, and release the lock when the job is gone", "", Type::toggle, kRelease,
-     turn<&Draft::force>},
+     toggle<&Draft::force>},
     {"now", "--now", nullptr, "", kForcing,
      "release the lock immediately, even if the job is still running", "", Type::toggle, kRelease,
-     turn<&Options::now>},
+     toggle<&Options::now>},
     {"yes", "-y,--yes", nullptr, "", kForcing, "do not ask", "", Type::toggle, kRelease,
-     turn<&Options::yes>},
+     toggle<&Options::yes>},
     {"wait-gone", "--wait", nullptr, "", kForcing, "wait until the job and its lock are gone", "",
-     Type::toggle, kRelease, turn<&Options::wait_gone>},
+     Type::toggle, kRelease, toggle<&Options::wait_gone>},
 
     {"forget-build", "--forget-build", nullptr, "", kForcing,
      "let any build run again: forget the number of the last one that was successful (--build)", "",
-     Type::toggle, kRelease, turn<&Options::forget_build>},
+     Type::toggle, kRelease, toggle<&Options::forget_build>},
 
     {key::server, "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
      "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS), unix:///PATH, "
@@ -314,10 +315,10 @@ constexpr Row kTable[] = {
      set_integer<&Draft::sandbox_servers, 1, 99>},
     {"cluster", "--cluster", nullptr, "", kSandboxing,
      "start a Redis Cluster of 3 primaries and 3 replicas, which has one vote", "", Type::toggle,
-     kSandbox, turn<&Draft::sandbox_cluster>},
+     kSandbox, toggle<&Draft::sandbox_cluster>},
     {"sentinel", "--sentinel", nullptr, "", kSandboxing,
      "start a primary with 2 replicas and 3 Sentinels, which has one vote", "", Type::toggle,
-     kSandbox, turn<&Draft::sandbox_sentinel>},
+     kSandbox, toggle<&Draft::sandbox_sentinel>},
 
     {"since", "--since", nullptr, "WHEN", kRuns,
      "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, yesterday, "
@@ -333,11 +334,11 @@ constexpr Row kTable[] = {
      Type::integer, kHistory, set_integer<&Options::last, 1, 1'000'000>},
     {"failed", "--failed", nullptr, "", kRuns,
      "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
-     Type::toggle, kHistory, turn<&Options::failed>},
+     Type::toggle, kHistory, toggle<&Options::failed>},
     {"refused", "--refused", nullptr, "", kRuns,
      "instead, the hosts whose runs gave up because the lock was held: how often, when last, by "
      "whom",
-     "", Type::toggle, kHistory, turn<&Options::refused>},
+     "", Type::toggle, kHistory, toggle<&Options::refused>},
     {"svg", "--svg", nullptr, "FILE", kOther,
      "write a picture of the 24 hours before --until, or since --since; -: to standard output", "",
      Type::text, kHistory, set<&Options::svg, to_file>},
@@ -346,10 +347,10 @@ constexpr Row kTable[] = {
 
     {"exclusive", "-x,-e,--exclusive", nullptr, "", kWaiting,
      "an exclusive lock, which nobody else has at the same time (default)", "", Type::toggle, kKeep,
-     turn<&Settings::shared, false>},
+     toggle<&Settings::shared, false>},
     {"shared", "-s,--shared", nullptr, "", kWaiting,
      "a shared lock, which others may have at the same time, but no exclusive one", "",
-     Type::toggle, kKeep, turn<&Settings::shared>},
+     Type::toggle, kKeep, toggle<&Settings::shared>},
     {"slots", "--slots", nullptr, "N", kWaiting,
      "up to N jobs hold the lock at the same time; the same N everywhere", "1", Type::integer,
      kKeep,
@@ -358,9 +359,9 @@ constexpr Row kTable[] = {
        draft.settings.slots = slots == 1 ? 0 : static_cast<std::size_t>(slots);
      }},
     {"no-fork", "-F,--no-fork", nullptr, "", kCompatible, "no effect; not with -o", "",
-     Type::toggle, kRun, turn<&Draft::no_fork>},
+     Type::toggle, kRun, toggle<&Draft::no_fork>},
     {"close", "-o,--close", nullptr, "", kCompatible, "no effect; not with -F", "", Type::toggle,
-     kRun, turn<&Draft::close>},
+     kRun, toggle<&Draft::close>},
     {"unlock", "-u,--unlock", nullptr, "", "", "", "", Type::toggle, kRun,
      [](Draft&, std::string_view) {
        throw Error(ExitStatus::usage,
@@ -375,7 +376,7 @@ constexpr Row kTable[] = {
      }},
     {"watch", "--watch", nullptr, "", kOther,
      "show the same again and again, on a terminal, until q or Ctrl-C", "", Type::toggle,
-     kStatus | kList, turn<&Options::watch>},
+     kStatus | kList, toggle<&Options::watch>},
     {key::interval, "--interval", nullptr, "TIME", kOther, "with --watch: how often", "2s",
      Type::duration, kStatus | kList, set_time<&Options::interval, kInterval>},
     {"color", "--color", nullptr, kWhen, kOther,
@@ -385,7 +386,7 @@ constexpr Row kTable[] = {
      "name the holder, the times, and each change; twice: the answer of each server", "",
      Type::toggle, kAsk | kByToken, count_verbose},
     {"quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "", Type::toggle,
-     kLook, turn<&Settings::quiet>},
+     kLook, toggle<&Settings::quiet>},
     {"each-server", "-v,--verbose", nullptr, "", kOther,
      "show what each server says, and up to 20 waiters", "", Type::toggle, kStatus, count_verbose},
     {"nothing-more", "-v,--verbose", nullptr, "", kOther, "no effect", "", Type::toggle,
@@ -393,13 +394,13 @@ constexpr Row kTable[] = {
     {"every-finding", "-v,--verbose", nullptr, "", kOther,
      "show all findings, not only the problems", "", Type::toggle, kCheck, count_verbose},
     {"only-status", "-q,--quiet", nullptr, "", kOther, "print nothing: the exit status says it", "",
-     Type::toggle, kCheck, turn<&Settings::quiet>},
+     Type::toggle, kCheck, toggle<&Settings::quiet>},
     {"json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
      kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold,
-     turn<&Options::json>},
+     toggle<&Options::json>},
     {"prometheus", "--prometheus", nullptr, "", kOther,
      "print metrics in the text format of Prometheus", "", Type::toggle, kList,
-     turn<&Options::prometheus>},
+     toggle<&Options::prometheus>},
     {"help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request, kEvery,
      nullptr},
     {key::help_servers, "--help-servers", nullptr, "", kServers,

@@ -95,11 +95,11 @@ class Scan {
 
   /// Takes the = after the key, too.
   std::string key() {
-    if (at('[')) refuse("there are no [tables] in this file; remove this line");
+    if (at('[')) reject("there are no [tables] in this file; remove this line");
     std::string name(at('"') || at('\'') ? string(1) : skip(kBare));
     skip(kSpace);
-    if (at('.')) refuse("a key has no dots, as there are no [tables] in this file");
-    if (name.empty() || !take("=")) refuse("expected KEY = VALUE (a comment begins with #)");
+    if (at('.')) reject("a key has no dots, as there are no [tables] in this file");
+    if (name.empty() || !take("=")) reject("expected KEY = VALUE (a comment begins with #)");
     skip(kSpace);
     return name;
   }
@@ -110,10 +110,10 @@ class Scan {
     Value array{Kind::array, line_, ""};
     take("[");
     while (skip_lines(), !take("]")) {
-      if (rest_.empty()) refuse(array.line, "an array has no closing ]");
+      if (rest_.empty()) reject(array.line, "an array has no closing ]");
       array.elements.push_back(element());
       skip_lines();
-      if (!take(",") && !at(']') && !rest_.empty()) refuse("expected a , or ] after each string");
+      if (!take(",") && !at(']') && !rest_.empty()) reject("expected a , or ] after each string");
     }
     return array;
   }
@@ -121,15 +121,15 @@ class Scan {
   void end_of_line() {
     skip(kSpace);
     if (rest_.empty() || at('#') || at('\n') || at('\r')) return;
-    refuse(
+    reject(
         "unexpected text after the value (a comment begins with #; a quote in \"...\" is \\\")");
   }
 
-  [[noreturn]] void refuse(unsigned line, const std::string& why) const {
+  [[noreturn]] void reject(unsigned line, const std::string& why) const {
     throw Error(ExitStatus::config, file_ + ":" + std::to_string(line) + ": " +
                                         (key_.empty() ? "" : key_ + ": ") + why);
   }
-  [[noreturn]] void refuse(const std::string& why) const { refuse(line_, why); }
+  [[noreturn]] void reject(const std::string& why) const { reject(line_, why); }
 
  private:
   void check_characters() {
@@ -139,7 +139,7 @@ class Scan {
       const bool control = os::is_control(character.front()) && !at('\t') && !at('\n') &&
                            !rest_.starts_with("\r\n");
       if (control || os::code_of(character) == 0) {
-        refuse("expected text in UTF-8 without control characters");
+        reject("expected text in UTF-8 without control characters");
       }
       drop(character.size());
     }
@@ -154,7 +154,7 @@ class Scan {
     }
     if (at('"') || at('\'')) return {Kind::string, line, string(1)};
     const std::string word(rest_.substr(0, rest_.find_first_of(" \t\r\n,]#")));
-    if (word.empty()) refuse("expected a value");
+    if (word.empty()) reject("expected a value");
     drop(word.size());
     return {kind_of(word), line, word};
   }
@@ -181,7 +181,7 @@ class Scan {
         drop(1);
       }
     }
-    refuse(begin, "a string has no closing quote");
+    reject(begin, "a string has no closing quote");
   }
 
   std::string escape(bool several_lines) {
@@ -202,7 +202,7 @@ class Scan {
     const bool number = digits.size() == length && matches(digits, "^[0-9A-Fa-f]+$");
     const std::string character = number ? utf8(std::strtoul(digits.c_str(), nullptr, 16)) : "";
     if (character.empty()) {
-      refuse("no escape begins with this \\; write \\\\, or put the string in single quotes");
+      reject("no escape begins with this \\; write \\\\, or put the string in single quotes");
     }
     drop(1 + length);
     return character;
@@ -247,25 +247,25 @@ const Row& row_of(std::string_view key, const Scan& scan) {
   std::vector<std::string> keys;
   for (const Row& each : table()) keys.push_back(file_key(each));
   const std::string meant = nearest(key, keys);
-  scan.refuse("unknown key " + quote(key) + (meant.empty() ? "" : ", did you mean " + meant + "?") +
+  scan.reject("unknown key " + quote(key) + (meant.empty() ? "" : ", did you mean " + meant + "?") +
               " (see redlock.toml(5))");
 }
 
 void expect(std::initializer_list<Kind> kinds, const char* what, const Value& value,
             const Scan& scan) {
   if (std::ranges::count(kinds, value.kind) > 0) return;
-  scan.refuse(value.line, std::string("expected ") + what);
+  scan.reject(value.line, std::string("expected ") + what);
 }
 
 void store_list(const Value& value, const Row& row, Draft& draft, const Scan& scan) {
   constexpr const char* expected = "an array of strings, such as [\"redis://db1\"]";
   expect({Kind::array}, expected, value, scan);
-  if (value.elements.empty()) scan.refuse(value.line, "expected at least one");
+  if (value.elements.empty()) scan.reject(value.line, "expected at least one");
   for (const Value& element : value.elements) {
     expect({Kind::string}, expected, element, scan);
     // Blanks separate the servers of a list in the environment, but not in the file.
     if (element.text.find_first_of(kBlanks) != std::string::npos) {
-      scan.refuse(element.line, "expected one URI in each string");
+      scan.reject(element.line, "expected one URI in each string");
     }
     store(row, draft, element.text, {Origin::file, element.line});
   }
@@ -304,7 +304,7 @@ Content read_toml(std::string_view text, Draft& draft) {
     const Value value = scan.value(key);
     const auto [first, fresh] = lines.emplace(key, value.line);
     if (!fresh) {
-      scan.refuse("line " + std::to_string(first->second) + " sets it, too; remove one of the two");
+      scan.reject("line " + std::to_string(first->second) + " sets it, too; remove one of the two");
     }
     secret = secret || (row.type == Type::secret && !value.text.empty());
     if (draft.origin(row.name) == Origin::built_in) store_value(value, row, draft, scan);

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace {
 
 // Durations are whole numbers throughout. In floating point, `0.3` would be a nanosecond off, and
-// this file would have to refuse nan, inf and hexadecimal by hand.
+// this file would have to reject nan, inf and hexadecimal by hand.
 
 constexpr std::uint64_t kLongest =
     static_cast<std::uint64_t>(nanoseconds{kLongestDuration}.count());
@@ -112,7 +112,7 @@ std::optional<int> whole_number(std::string_view text) {
 
 constexpr std::size_t kLongestShown = 80;
 
-/// Only the parser knows where a URI has its password, and it may have refused this text.
+/// Only the parser knows where a URI has its password, and it may have rejected this text.
 std::string without_uri(std::string_view text) {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos) return std::string(text);
@@ -213,7 +213,7 @@ std::vector<std::string_view> parts_of(std::string_view text, std::string_view s
   return parts;
 }
 
-void refuse(const std::string& expected, std::string_view value) {
+void reject(const std::string& expected, std::string_view value) {
   throw Error(ExitStatus::usage, "expected " + expected + ", not " + quote(value));
 }
 
@@ -226,13 +226,13 @@ nanoseconds to_duration(std::string_view value, Bounds bounds) {
   } else if (bounds.least > 0ns) {
     range = " of at least " + format_duration(bounds.least);
   }
-  refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w)", value);
+  reject("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w)", value);
 }
 
 int to_integer(std::string_view value, int least, int most) {
   const auto number = whole_number(value);
   if (number && *number >= least && *number <= most) return *number;
-  refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
+  reject("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
 }
 
 int to_signal(std::string_view value) {
@@ -241,12 +241,12 @@ int to_signal(std::string_view value) {
   for (const os::KnownSignal& signal : os::known_signals()) {
     if (number ? signal.number == *number : signal.name == name) return signal.number;
   }
-  refuse("a signal (TERM, SIGTERM, 15)", value);
+  reject("a signal (TERM, SIGTERM, 15)", value);
 }
 
 std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before) {
   const std::vector<std::string_view> uris = parts_of(value, kBlanks);
-  if (uris.empty()) refuse("a URI such as redis://host:6379", value);
+  if (uris.empty()) reject("a URI such as redis://host:6379", value);
   if (value.front() == '"' || value.front() == '\'') {
     throw Error(ExitStatus::usage,
                 "the value begins with a quotation mark; remove it, and the one at the end "
@@ -270,7 +270,7 @@ std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t befo
     }
   };
   // A blank in a password cuts its URI in two. A message about the first half might show it, so
-  // redlock refuses the second half first.
+  // redlock rejects the second half first.
   const auto without_scheme = std::ranges::find_if(
       uris, [](std::string_view uri) { return uri.find("://") == std::string_view::npos; });
   if (without_scheme != uris.end()) {

@@ -31,7 +31,7 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 /// The notation of parse_duration: `500ms`, `1500ms`, `30s`, `1h30m`, `24h`, `30d`.
 std::string format_duration(std::chrono::nanoseconds duration);
 
-[[noreturn]] void refuse(const std::string& expected, std::string_view value);
+[[noreturn]] void reject(const std::string& expected, std::string_view value);
 
 struct Bounds {
   std::chrono::nanoseconds least;

@@ -59,7 +59,8 @@ std::string_view op_name(lock::Op op) {
   constexpr std::string_view kInOrder[] = {  // of lock::Op
       "acquire",         "renew",  "repair",  "commit fence", "mark as done",
       "remove the mark", "revoke", "release", "release",      "look for a release"};
-  return kInOrder[static_cast<std::size_t>(op)];  // Op::leave_queue, the last one, is no vote
+  static_assert(std::size(kInOrder) == static_cast<std::size_t>(lock::Op::leave_queue));
+  return kInOrder[static_cast<std::size_t>(op)];  // leave_queue is no vote
 }
 
 std::string vote_text(const lock::Answer& answer) {

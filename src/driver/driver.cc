@@ -28,33 +28,41 @@ Driver::Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers,
       voices_(voices),
       loop_(std::move(loop)) {}
 
+Driver::Driver(Driver& parents, Host& host, os::Loop loop)
+    : Driver(parents.drive_.machine(), host, parents.servers_, parents.signals_, parents.voices_,
+             std::move(parents.loop_)) {
+  loop_ = std::move(loop);  // closes the other one here
+  replies_.swap(parents.replies_);
+}
+
 lock::Instant Driver::now() const {
   return os::boot_now() + ahead_;
 }
 
 void Driver::run() {
   step(lock::Tick{}, now());
-  while (!over()) turn();
+  hand_on_replies(now());
+  while (!over()) iterate();
   // Only now: a request after it, such as a release, might get lost (ServerSet::note_refusal).
   try {
-    if (refusal_) servers_.note_refusal(refusal_->host, refusal_->data, now());
+    if (given_up_) servers_.note_refusal(given_up_->host, given_up_->data, now());
   } catch (const std::bad_alloc&) {  // as for a line of the log
     return;
   }
 }
 
-void Driver::turn() {
+void Driver::iterate() {
   wait();
   const lock::Instant now = this->now();
   if (!over()) step(lock::Tick{}, now);
   if (stopped_) return;
   const bool signalled = interests_[0].ready;
   if (signalled) take_signals(now);
-  if (!stopped_) host_.look(signalled || interests_[1].ready, now);
+  if (!stopped_) host_.poll_process(signalled || interests_[1].ready, now);
   // The start of a job takes time, so the machine may have taken a later event since.
   if (!stopped_) take_replies(std::max(now, drive_.latest()));
   if (!stopped_) take_messages(std::max(now, drive_.latest()));
-  if (!stopped_) host_.turned(std::max(now, drive_.latest()));
+  if (!stopped_) host_.iterated(std::max(now, drive_.latest()));
 }
 
 void Driver::wait() {
@@ -73,7 +81,7 @@ void Driver::await(std::span<os::Interest> interests, lock::Instant deadline) {
   try {
     loop_.wait(interests, shifts ? deadline - ahead_ : deadline);
   } catch (const std::exception&) {
-    if (!host_.tolerates_refusals()) throw;
+    if (!host_.tolerates_failures()) throw;
     const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
     ::nanosleep(&pause, nullptr);
     for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
@@ -90,16 +98,21 @@ void Driver::take_signals(lock::Instant now) {
 
 /// Notices come first: one may tell who revoked the lock that the replies miss.
 void Driver::take_replies(lock::Instant now) {
-  std::vector<lock::Reply> replies = servers_.turn(now);
+  for (lock::Reply& reply : servers_.turn(now)) replies_.push_back(std::move(reply));
   notices_ = servers_.subscribers().take();
   for (const redis::Notice& notice : notices_) {
     if (voices_.reporter != nullptr) voices_.reporter->say_notice(notice.server, notice.text);
   }
-  for (lock::Reply& reply : replies) {
+  hand_on_replies(now);
+}
+
+void Driver::hand_on_replies(lock::Instant now) {
+  while (!replies_.empty() && !stopped_) {
+    lock::Reply reply = std::move(replies_.front());
+    replies_.pop_front();
     if (voices_.reporter != nullptr) voices_.reporter->say_vote(reply);
     host_.heard(reply);
     if (!over()) step(std::move(reply), now);
-    if (stopped_) return;
   }
 }
 
@@ -122,7 +135,7 @@ void Driver::take_messages(lock::Instant now) {
 
 void Driver::perform(const lock::Effect& effect, lock::Instant now) {
   const auto* report = std::get_if<lock::Report>(&effect);
-  if (report != nullptr && voices_.who != nullptr) note_refusal(*report, *voices_.who);
+  if (report != nullptr && voices_.who != nullptr) note_giving_up(*report, *voices_.who);
   if (host_.perform(effect, now)) return;
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     servers_.ask(*ask, now);
@@ -170,7 +183,7 @@ void Driver::replace(const lock::Replace& order, lock::Instant now) {
 
 /// If `who` gives up because another run has the lock, run() tells that to the servers at its end,
 /// for `redlock history --refused`.
-void Driver::note_refusal(const lock::Report& report, const records::Holder& who) {
+void Driver::note_giving_up(const lock::Report& report, const records::Holder& who) {
   const auto* contended = std::get_if<lock::report::Contended>(&report);
   if (contended == nullptr || contended->when != lock::report::Contended::When::gives_up) return;
   try {
@@ -179,8 +192,8 @@ void Driver::note_refusal(const lock::Report& report, const records::Holder& who
     std::string held_by = holder ? diag::person(*holder) : "";
     const std::string work = holder ? diag::work_of(*holder) : "";
     if (!work.empty()) held_by += " (" + work + ")";
-    refusal_ = {records::as_field(who.host),
-                records::to_json(records::Refused{who.user, who.command, std::move(held_by)})};
+    given_up_ = {records::as_field(who.host),
+                 records::to_json(records::Refused{who.user, who.command, std::move(held_by)})};
   } catch (const std::bad_alloc&) {  // as for a line of the log
     return;
   }
@@ -207,11 +220,11 @@ void Driver::finish_requests(const std::function<bool()>& done, lock::Instant li
   }
 }
 
-Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) {
+Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen) {
   switch (outcome.kind) {
     case lock::Outcome::Kind::job_ended:
     case lock::Outcome::Kind::not_started:
-      return {outcome.number, job_signal};
+      return outcome.number;
     case lock::Outcome::Kind::superseded:
     case lock::Outcome::Kind::conflict:
       return chosen.conflict;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // The loop of every command that has a lock, or may get one. It turns whatever happens into an
-// event for a state machine of lock/, and performs the effects that the machine returns. A turn has
-// one order:
+// event for a state machine of lock/, and performs the effects that the machine returns. An
+// iteration has one order:
 //
 //   wait      for a server, a signal, the host's descriptor, or a deadline; the clock is read once
 //   Tick      overdue deadlines come before everything else
-//   signals   then the host looks after its job or its ward
+//   signals   then the host polls its job or its ward
 //   replies   of the servers, then notices and wake-ups
 //
 // Absent on purpose: the supervisor of a job (run/supervisor.h), which has no session.
@@ -27,7 +27,7 @@
 
 namespace redlock::driver {
 
-/// What a command adds to the loop. Its functions throw only if the system refuses something.
+/// What a command adds to the loop. Its functions throw only if a system call fails.
 class Host {
  public:
   /// True: the host has performed it, and has handed an event that followed to Driver::step().
@@ -44,16 +44,16 @@ class Host {
   /// Is not called for SIGCHLD. False: the driver hands the signal to the machine.
   virtual bool take_signal(const lock::Signal&, lock::Instant) { return false; }
 
-  /// The host looks after its job or its ward. `woken`: by a signal, or the descriptor of watch().
-  virtual void look(bool /*woken*/, lock::Instant) {}
+  /// The host polls its job or its ward. `woken`: by a signal, or the descriptor of watch().
+  virtual void poll_process(bool /*woken*/, lock::Instant) {}
 
   virtual void heard(const lock::Reply&) {}
 
-  /// All signals, replies and notices of this turn have been handed on.
-  virtual void turned(lock::Instant) {}
+  /// All signals, replies and notices of this iteration have been handed on.
+  virtual void iterated(lock::Instant) {}
 
-  /// True: if the system refuses the wait, the loop goes on, and looks at every descriptor.
-  [[nodiscard]] virtual bool tolerates_refusals() const { return false; }
+  /// True: if the wait fails, the loop goes on, and tries every descriptor.
+  [[nodiscard]] virtual bool tolerates_failures() const { return false; }
 
  protected:
   ~Host() = default;
@@ -69,6 +69,9 @@ class Driver final : private lock::Performer {
 
   Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers, os::SignalSource& signals,
          Voices voices, os::Loop loop = {});
+  /// For a forked child, in the middle of an effect of `parents`: goes on with the same machine,
+  /// and first hands it the replies that `parents` has read and not handed on.
+  Driver(Driver& parents, Host& host, os::Loop loop);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -76,7 +79,7 @@ class Driver final : private lock::Performer {
   void run();
 
   /// Once the machine has finished, only the host gets replies.
-  void turn();
+  void iterate();
 
   /// Takes an event, and all events that follow from it. If an effect took seconds, the event that
   /// follows from it is of now(), not of the moment at which the effect began.
@@ -99,9 +102,7 @@ class Driver final : private lock::Performer {
   void jump(lock::Duration length) { ahead_ += length; }
   [[nodiscard]] lock::Instant now() const;
 
-  /// A forked child needs a loop of its own.
   [[nodiscard]] os::Loop& loop() { return loop_; }
-  void change_loop(os::Loop loop) { loop_ = std::move(loop); }
 
   [[nodiscard]] redis::ServerSet& servers() { return servers_; }
 
@@ -111,9 +112,10 @@ class Driver final : private lock::Performer {
   void wait();
   void take_signals(lock::Instant now);
   void take_replies(lock::Instant now);
+  void hand_on_replies(lock::Instant now);
   void take_messages(lock::Instant now);
   void log(const lock::Log& line, lock::Instant now);
-  void note_refusal(const lock::Report& report, const records::Holder& who);
+  void note_giving_up(const lock::Report& report, const records::Holder& who);
   void replace(const lock::Replace& order, lock::Instant now);
   [[nodiscard]] bool over() const { return stopped_ || drive_.machine().finished(); }
 
@@ -129,8 +131,9 @@ class Driver final : private lock::Performer {
   Voices voices_;
   os::Loop loop_;
   std::vector<os::Interest> interests_;
-  std::vector<redis::Notice> notices_;  ///< of this turn
-  std::optional<GivenUp> refusal_;
+  std::deque<lock::Reply> replies_;     ///< of this iteration, not handed on yet
+  std::vector<redis::Notice> notices_;  ///< of this iteration
+  std::optional<GivenUp> given_up_;
   lock::Duration ahead_{};
   bool stopped_ = false;
 };
@@ -140,14 +143,13 @@ struct ChosenStatus {
   int done;      ///< --once: somebody has run already
 };
 
-/// The answer to lock::Spawn if the system refuses something that the job needs.
-inline constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
+/// The answer to lock::Spawn if a system call fails that the job needs.
+inline constexpr lock::JobFailedToStart kSystemFailed{static_cast<int>(ExitStatus::os_error)};
 
-/// How redlock ends when a session has this outcome. `job_signal`: the signal that ended the job; 0
-/// if the job ended by itself or never ran.
-Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal = 0);
+/// How redlock ends when a session has this outcome.
+Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen);
 
-/// Releases the lock after the system has refused something (a descriptor, a process). Our job must
+/// Releases the lock after a system call has failed (no descriptor, no process). Our job must
 /// be dead, or not started. The exception interrupted a step of the session, so this asks the
 /// connections instead: each knows which requests it has sent. Makes three attempts of at most
 /// `patience` each. True: no server holds anything for us.

@@ -81,7 +81,7 @@ Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patie
   if (mode_ != Mode::live) next_ = lock::kNever;
 }
 
-void Progress::turn(const lock::Session& session, lock::Instant now) {
+void Progress::update(const lock::Session& session, lock::Instant now) {
   if (now < deadline(session)) return;
   const lock::Waiting state = session.waiting();
   const bool known = state.refusal && !state.lacks_quorum;

@@ -34,7 +34,7 @@ class Progress {
   [[nodiscard]] lock::Instant deadline(const lock::Session& session) const {
     return session.acquiring() ? next_ : lock::kNever;
   }
-  void turn(const lock::Session& session, lock::Instant now);
+  void update(const lock::Session& session, lock::Instant now);
 
   /// To be called when the session has stopped acquiring, before any other output, and before a
   /// fork.

@@ -45,7 +45,7 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
                               std::string held_token = {});
 
 /// Throws Error (71) if the system does not permit connections to this many servers at the same
-/// time: later the refusal would look like an unreachable server.
+/// time: later the failure would look like an unreachable server.
 void require_connections(std::size_t servers);
 
 /// Questions to all configured servers at the same time: a connection to each, numbered like the

@@ -31,7 +31,7 @@ namespace redlock::hold {
 
 namespace {
 
-using driver::kSystemRefused;
+using driver::kSystemFailed;
 using records::Json;
 using std::chrono::milliseconds;
 
@@ -42,7 +42,7 @@ class Bystander final : public driver::Host {
 
 /// The output of `redlock acquire --json` if somebody else held the lock until the limit; see
 /// redlock-acquire(1). `now`: the moment at which redlock gave up.
-std::string refused_json(const std::string& lock_name, const lock::Waiting& last,
+std::string gave_up_json(const std::string& lock_name, const lock::Waiting& last,
                          const std::optional<lock::Superseded>& newer, lock::Instant now) {
   Json state;
   Json holder;
@@ -52,7 +52,7 @@ std::string refused_json(const std::string& lock_name, const lock::Waiting& last
     holder = observe::holder_json(records::read_holder(newer->who));
   } else if (const auto& refusal = last.refusal) {
     using Kind = lock::Sighting::Kind;
-    lock::Sighting seen;  // what a look at the key on that server would have shown
+    lock::Sighting seen;  // what a query of the key on that server would have shown
     seen.kind = lock::type_of(refusal->blocker) ? Kind::other : Kind::value;
     seen.value = refusal->blocker;
     seen.holder = refusal->holder;
@@ -74,7 +74,7 @@ std::string refused_json(const std::string& lock_name, const lock::Waiting& last
 /// The heart of `redlock acquire` and `redlock hold`: the same session as that of a run. Where a
 /// run would start its job, redlock ends, or hands the session to a keeper.
 ///
-/// If the system refuses something before the token is printed, redlock releases the lock
+/// If a system call fails before the token is printed, redlock releases the lock
 /// (driver/driver.h); during the handover the session releases it.
 class Acquirer : private driver::Host {
  public:
@@ -121,11 +121,11 @@ class Acquirer : private driver::Host {
     const Exit result =
         driver::exit_of(session_.outcome(), {.conflict = settings_.conflict_exit_code, .done = 0});
     const lock::Outcome::Kind kind = session_.outcome().kind;
-    const bool refused =
+    const bool gave_up =
         kind == lock::Outcome::Kind::conflict || kind == lock::Outcome::Kind::superseded;
-    if (!request_.json || !refused) return result;
+    if (!request_.json || !gave_up) return result;
     return driver::print(
-        refused_json(lock_.name, session_.waiting(), session_.superseded(), os::boot_now()),
+        gave_up_json(lock_.name, session_.waiting(), session_.superseded(), os::boot_now()),
         result);
   }
 
@@ -158,7 +158,7 @@ class Acquirer : private driver::Host {
   [[nodiscard]] lock::Instant deadline() const override { return progress_.deadline(session_); }
 
   /// When the ward is gone, nobody needs the lock any more: act as after a signal that ends us.
-  void look(bool woken, lock::Instant now) override {
+  void poll_process(bool woken, lock::Instant now) override {
     if (!woken || !ward_ || ward_gone_ || !ward_->process.gone()) return;
     ward_gone_ = true;
     out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
@@ -169,7 +169,7 @@ class Acquirer : private driver::Host {
   void heard(const lock::Reply& reply) override {
     if (held_) reporter_.say_vote(reply);
   }
-  void turned(lock::Instant now) override { progress_.turn(session_, now); }
+  void iterated(lock::Instant now) override { progress_.update(session_, now); }
 
   /// The token is printed. Waits for more servers to grant the lock, so that it survives the loss
   /// of one.
@@ -224,7 +224,7 @@ class Acquirer : private driver::Host {
     } catch (const std::exception& error) {
       end_keeper(SIGKILL);
       out_.line(fmt::format("redlock: cannot hand the lock over: {}", driver::reason_of(error)));
-      return kSystemRefused;
+      return kSystemFailed;
     }
   }
 
@@ -234,7 +234,7 @@ class Acquirer : private driver::Host {
     if (keeper_ < 0) {
       out_.line(fmt::format("redlock: cannot start the process that is to keep the lock: {}",
                             std::strerror(errno)));
-      return kSystemRefused;
+      return kSystemFailed;
     }
     if (keeper_ == 0) {
       out_.let_go();
@@ -246,7 +246,7 @@ class Acquirer : private driver::Host {
     if (driver_.await_message(reserve_->ours, &running, 1, order.latest) != 1) {
       end_keeper(SIGKILL);  // it has touched no connection: we can still release the lock
       out_.line("redlock: the process that was to keep the lock did not start");
-      return kSystemRefused;
+      return kSystemFailed;
     }
     lock::Event printed = print_token(order);
     if (!held_) {
@@ -327,7 +327,7 @@ class Acquirer : private driver::Host {
       }
     } while (os::boot_now() < order.latest);
     out_.line(fmt::format("redlock: cannot write the token to standard output: {}", why));
-    return kSystemRefused;
+    return kSystemFailed;
   }
 
   const cli::ForLock& request_;
@@ -344,7 +344,7 @@ class Acquirer : private driver::Host {
   lock::Session session_;
   driver::Progress progress_;
   driver::Driver driver_;
-  /// Redlock takes it before it asks for the lock: if the system refuses it, there is no lock yet
+  /// Redlock takes it before it asks for the lock: if that fails, there is no lock yet
   /// to release.
   std::optional<KeeperReserve> reserve_;
   pid_t keeper_ = -1;

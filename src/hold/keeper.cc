@@ -45,7 +45,7 @@ class Keeper : private driver::Host {
       if (parent == Parent::gone) driver_.step(lock::JobExited{0}, now);
       driver_.run();
     } catch (const std::exception&) {
-      // The system has refused something. A parent that waits for our message sees our death, and
+      // A system call has failed. A parent that waits for our message sees our death, and
       // releases the lock. If the token is known, the lock must not be released while the ward
       // lives: the ward gets its signal.
       if (parent == Parent::gone) driver::give_back(driver_, patience);
@@ -90,20 +90,20 @@ class Keeper : private driver::Host {
     return {.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true};
   }
 
-  /// Looks at the ward first: if it has just ended, the keeper needs two seconds at most to end in
+  /// Polls the ward first: if it has just ended, the keeper needs two seconds at most to end in
   /// order.
   bool take_signal(const lock::Signal& signal, lock::Instant now) override {
-    if (signal.ends_waiting) look(true, now);
+    if (signal.ends_waiting) poll_process(true, now);
     return false;
   }
 
-  void look(bool woken, lock::Instant now) override {
+  void poll_process(bool woken, lock::Instant now) override {
     if (!woken || ward_gone_ || !ward_.process.gone()) return;
     ward_gone_ = true;
     driver_.step(lock::JobExited{0}, now);
   }
 
-  void turned(lock::Instant) override {
+  void iterated(lock::Instant) override {
     if (keeping_.warns()) tell_ward();
   }
 

@@ -56,7 +56,7 @@ struct KeeperReserve {
 /// In the forked child: leaves the caller's session, waits for the parent's message, keeps the
 /// lock, and ends the process. `session` waits for the answer to Spawn, and goes on here with
 /// `servers`. `who` and `won` are for the lock's log. `patience`: how long the keeper waits for its
-/// subscriptions. If the system refuses something after the parent's death, the keeper releases the
+/// subscriptions. If a system call fails after the parent's death, the keeper releases the
 /// lock.
 [[noreturn]] void be_keeper(lock::Session& session, redis::ServerSet& servers,
                             os::SignalSource& signals, const Ward& ward, KeeperReserve& reserve,

@@ -38,6 +38,8 @@ Instant limit_of(const Patience& patience, Instant start) {
 
 Acquisition::Acquisition(const Plan& plan, Instant now)
     : plan_(plan),
+      timing_(plan.timing),
+      replaces_(plan.replaces),
       pauses_(plan.patience, plan.seed),
       obstacles_(plan.servers),
       slot_choice_(plan.slots, plan.seed),
@@ -150,7 +152,7 @@ bool Acquisition::gave_back(Whom whom) const {
 }
 
 void Acquisition::ask(Effects& effects) {
-  for (const Ask& each : attempt_.begin_round(++round_, waiter_.ticket(), plan_.timing, asked_)) {
+  for (const Ask& each : attempt_.begin_round(++round_, waiter_.ticket(), timing_, asked_)) {
     effects.emplace_back(each);
   }
 }
@@ -168,7 +170,7 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (reply.ask.op() == Op::commit) return;
   if (reply.ask.attempt != attempt_.id()) return record_late(reply, effects);
 
-  attempt_.record(reply, plan_.timing);
+  attempt_.record(reply, timing_);
   if (const auto* newer = std::get_if<Superseded>(&reply.answer)) superseded_ = *newer;
   if (!in_round_) return;
   if (obstacles_.prevail()) {
@@ -179,7 +181,7 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
     last_refusal_ = *refusal;
     refused_at_ = now;
   }
-  const Verdict verdict = attempt_.verdict(now, plan_.timing);
+  const Verdict verdict = attempt_.verdict(now, timing_);
   if (verdict != Verdict::pending) finish_round(verdict, now, effects);
 }
 
@@ -266,7 +268,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
 
   const bool obstructed = obstacles_.prevail();
   if (verdict == Verdict::conflict && !obstructed) tell_contended(now, effects);
-  if (verdict == Verdict::conflict && plan_.replaces) replace_holder(effects);
+  if (verdict == Verdict::conflict && replaces_) replace_holder(effects);
   if (tries_once() && attempt_.turns_left()) {
     limit_ = std::max(limit_, std::min(now + kTryOnceBears, began_ + kTryOnceBearsTurns));
   }
@@ -285,7 +287,7 @@ void Acquisition::replace_holder(Effects& effects) {
   const bool revoked =
       main != nullptr && read_value(main->blocker).kind == Value::Kind::revoked;
   Replace order{attempt_.revocable()};
-  plan_.replaces = !revoked && order.refusals.empty();
+  replaces_ = !revoked && order.refusals.empty();
   if (!order.refusals.empty()) effects.emplace_back(std::move(order));
 }
 
@@ -412,7 +414,7 @@ bool Acquisition::confirm_win(Instant now, Effects& effects) {
     reject_twins(effects);
   } else if (attempt_.done()) {
     give_up(State::done, effects);
-  } else if (attempt_.valid_until() - now < plan_.timing.needed_to_start()) {
+  } else if (attempt_.valid_until() - now < timing_.needed_to_start()) {
     abandon_win(now, effects);
   }
   return state_ == State::won;

@@ -58,7 +58,8 @@ class Acquisition {
   }
 
   /// The lengths from now on: those of a lock that ends at a fixed moment shrink.
-  void set_timing(const Timing& timing) { plan_.timing = timing; }
+  void set_timing(const Timing& timing) { timing_ = timing; }
+  [[nodiscard]] const Timing& timing() const { return timing_; }
 
   void record_left(const Reply& reply) { waiter_.record_left(reply); }
 
@@ -79,9 +80,9 @@ class Acquisition {
   [[nodiscard]] const std::optional<Superseded>& superseded() const { return superseded_; }
 
   /// The releases that earlier attempts still owe; a session goes on with them.
-  [[nodiscard]] Release& release() { return release_; }
+  [[nodiscard]] Releases& release() { return release_; }
 
-  /// A last look at a won attempt. False if late votes show that two configured servers are one, or
+  /// Checks a won attempt again. False if late votes show that two configured servers are one, or
   /// that another run already did our work, or if the win has become too old to start a job.
   [[nodiscard]] bool confirm_win(Instant now, Effects& effects);
 
@@ -136,12 +137,14 @@ class Acquisition {
   }
 
   Plan plan_;
+  Timing timing_;
+  bool replaces_;  ///< the holder, once we know it
   Pauses pauses_;
   Obstacles obstacles_;
   State state_ = State::trying;
   SlotChoice slot_choice_;
   Attempt attempt_;
-  Release release_;
+  Releases release_;
   bool in_round_ = false;
   std::vector<bool> asked_;  ///< by server: the present round asks it, unless it may have the token
   Waiter waiter_;

@@ -24,7 +24,7 @@ class FenceAgreement {
  public:
   enum class State { pending, agreed, failed };
 
-  /// Looks at the votes of a win at `now`; asks for a commit if their numbers differ.
+  /// Checks the votes of a win at `now`; asks for a commit if their numbers differ.
   FenceAgreement(const Attempt& won, Instant now, Effects& effects);
 
   /// Takes an answer to a commit. Of a late acquire vote, only the number counts.

@@ -24,7 +24,7 @@ std::optional<milliseconds> clock_of(const Answer& answer) {
 
 }  // namespace
 
-void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
+void Releases::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
   if (is_join(attempt)) return leave(server, attempt, Instant{}, Instant{}, effects);
   // Nobody asks any more how the attempts before went, and a wait may be long.
   std::erase_if(entries_, is_settled);
@@ -32,14 +32,14 @@ void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
   ask(entries_.back(), Instant{}, effects);
 }
 
-void Release::leave(ServerIndex server, AttemptId attempt, Instant cool_until, Instant now,
-                    Effects& effects) {
+void Releases::leave(ServerIndex server, AttemptId attempt, Instant cool_until, Instant now,
+                     Effects& effects) {
   entries_.push_back(
       {.server = server, .attempt = attempt, .leaves = true, .cool_until = cool_until});
   ask(entries_.back(), now, effects);
 }
 
-void Release::ask(const Entry& entry, Instant now, Effects& effects) {
+void Releases::ask(const Entry& entry, Instant now, Effects& effects) {
   effects.emplace_back(Ask{
       .server = entry.server,
       .attempt = entry.attempt,
@@ -48,7 +48,7 @@ void Release::ask(const Entry& entry, Instant now, Effects& effects) {
                        : Operation(op::Release{})});
 }
 
-void Release::retry(Instant now, Effects& effects) {
+void Releases::retry(Instant now, Effects& effects) {
   for (Entry& entry : entries_) {
     if (entry.state != State::failed) continue;
     entry.state = State::asked;
@@ -56,7 +56,7 @@ void Release::retry(Instant now, Effects& effects) {
   }
 }
 
-void Release::record(const Reply& reply) {
+void Releases::record(const Reply& reply) {
   const auto entry = std::ranges::find_if(entries_, [&](const Entry& candidate) {
     return candidate.server == reply.ask.server && candidate.attempt == reply.ask.attempt;
   });
@@ -72,26 +72,26 @@ void Release::record(const Reply& reply) {
   }
 }
 
-bool Release::owes(ServerIndex server) const {
+bool Releases::owes(ServerIndex server) const {
   return std::ranges::any_of(entries_, [server](const Entry& entry) {
     return entry.server == server && !is_settled(entry);
   });
 }
 
-std::size_t Release::count(AttemptId attempt, State state) const {
+std::size_t Releases::count(AttemptId attempt, State state) const {
   return how_many(entries_, [&](const Entry& entry) {
     return entry.attempt == attempt && entry.state == state;
   });
 }
 
-std::size_t Release::kept(AttemptId attempt) const {
+std::size_t Releases::kept(AttemptId attempt) const {
   return how_many(entries_, [attempt](const Entry& entry) {
     const auto* released = std::get_if<Released>(&entry.last);
     return entry.attempt == attempt && released != nullptr && released->kept;
   });
 }
 
-std::vector<Complaint> Release::complaints(AttemptId attempt) const {
+std::vector<Complaint> Releases::complaints(AttemptId attempt) const {
   std::vector<Complaint> complaints;
   for (const Entry& entry : entries_) {
     if (entry.attempt != attempt || entry.state == State::released) continue;

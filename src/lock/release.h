@@ -13,7 +13,7 @@ namespace redlock::lock {
 
 /// Tokens on their way back: each (server, attempt) that still owes a confirmed release. Used for
 /// an attempt that was given up, and for the end of a held lock.
-class Release {
+class Releases {
  public:
   /// Asks `server` to delete the attempt's token, after all earlier requests to that server.
   void begin(ServerIndex server, AttemptId attempt, Effects& effects);

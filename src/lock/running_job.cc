@@ -242,7 +242,7 @@ void RunningJob::stop(StopReason reason, Instant now, Effects& effects) {
 
 /// A next stage that was killed ends its job by itself, and then needs time to release its lock.
 void RunningJob::main_process_ended(JobEnd end, Instant now, Effects& effects) {
-  const bool unwinds = std::exchange(plan_.stages.later, false);
+  const bool unwinds = std::exchange(next_stage_, false);
   if (!stopping() && (end == JobEnd::by_itself || plan_.wait_all)) return;
   say_ending_at_ = now + kSilentEnd;
   if (stop_began_) return;
@@ -268,18 +268,18 @@ void RunningJob::begin_to_stop(Instant now, Effects& effects) {
 void RunningJob::kill_if_due(Instant now, Effects& effects) {
   if (now < kill_due()) return;
   // The next stage gets the first KILL alone only if the KILL for everybody still comes in time.
-  unwinding_ = plan_.stages.later && last_kill_ == kNever &&
-               now + kKillAgain < plan_.timing.kill_at(lease_.end(), head_start_);
+  unwinding_ = next_stage_ && last_kill_ == kNever &&
+               now + kKillAgain < timing_.kill_at(lease_.end(), head_start_);
   effects.emplace_back(Kill{SIGKILL, unwinding_ ? Kill::Whom::next_stage : Kill::Whom::everybody});
   last_kill_ = now;
 }
 
 /// The first KILL comes one grace after TERM, but always early enough before the lease ends.
 Instant RunningJob::kill_due() const {
-  const Instant latest = plan_.timing.kill_at(lease_.end(), head_start_);
+  const Instant latest = timing_.kill_at(lease_.end(), head_start_);
   if (unwinding_) return std::min(last_kill_ + kLongestUnwinding, latest);
   if (last_kill_ != kNever) return last_kill_ + pause_;
-  return std::min(*stop_began_ + (grace_over_ ? Duration::zero() : plan_.timing.grace), latest);
+  return std::min(*stop_began_ + (grace_over_ ? Duration::zero() : timing_.grace), latest);
 }
 
 void RunningJob::end_unsupervised(bool ordered, Instant now, Effects& effects) {
@@ -301,7 +301,7 @@ void RunningJob::order_measure(Instant now, Effects& effects) {
 }
 
 void RunningJob::take_kill_cost(Duration length, Instant now, Effects& effects) {
-  head_start_ = std::min(length, plan_.timing.longest_head_start());
+  head_start_ = std::min(length, timing_.longest_head_start());
   check(now, effects);
 }
 

@@ -98,8 +98,12 @@ class Lease {
 class RunningJob {
  public:
   /// The lock was won at `now`: even if the job cannot be started, the lock is held from now on.
-  RunningJob(const Plan& plan, const Attempt& won, Instant now)
-      : plan_(plan), lease_(won, plan.timing, now), began_(now) {}
+  RunningJob(const Plan& plan, const Timing& timing, const Attempt& won, Instant now)
+      : plan_(plan),
+        timing_(timing),
+        next_stage_(plan.stages.later),
+        lease_(won, timing, now),
+        began_(now) {}
 
   [[nodiscard]] Lease& lease() { return lease_; }
   [[nodiscard]] const Lease& lease() const { return lease_; }
@@ -136,11 +140,11 @@ class RunningJob {
 
  private:
   [[nodiscard]] Instant term_at() const {
-    return plan_.timing.term_at(lease_.valid_until(), head_start_);
+    return timing_.term_at(lease_.valid_until(), head_start_);
   }
   /// Measures only if a renewal is overdue: a measurement takes time.
   [[nodiscard]] Instant measure_at() const {
-    return plan_.timing.term_at(lease_.valid_until(), plan_.timing.longest_head_start());
+    return timing_.term_at(lease_.valid_until(), timing_.longest_head_start());
   }
   [[nodiscard]] Instant runtime_end() const;
   [[nodiscard]] Instant kill_due() const;
@@ -151,6 +155,8 @@ class RunningJob {
   void kill_if_due(Instant now, Effects& effects);
 
   Plan plan_;
+  Timing timing_;
+  bool next_stage_;  ///< the main process lives, and is a redlock that takes the next lock
   Lease lease_;
   Instant began_;
   Instant outage_since_ = kNever;  ///< since then, fewer than a quorum renew

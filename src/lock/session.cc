@@ -39,10 +39,7 @@ Session::Session(const Plan& plan, Instant now)
 
 Effects Session::step(const Event& event, Instant now) {
   now_ = now;
-  if (plan_.timing.ends_at && acquiring()) {
-    plan_.timing = plan_.timing.at(now_);
-    acquisition_.set_timing(plan_.timing);
-  }
+  if (acquiring()) acquisition_.set_timing(plan_.timing.at(now_));
   std::visit(Overloaded{
                  [this](const Tick&) { on_tick(); },
                  [this](const Reply& reply) { on_reply(reply); },
@@ -210,7 +207,7 @@ void Session::start_job(std::uint64_t fence) {
     return check_acquisition();
   }
   const Attempt& won = acquisition_.attempt();
-  job_.emplace(plan_, won, now_);
+  job_.emplace(plan_, acquisition_.timing(), won, now_);
   number_ = fence;
   won_at_ = now_;
   phase_ = Phase::starting;
@@ -218,7 +215,8 @@ void Session::start_job(std::uint64_t fence) {
       how_many(won.votes(), Attempt::VoteState::granted, &Attempt::Vote::state);
   const Instant valid_until = lease().valid_until();
   emit(report::Acquired{won.id(), fence, votes, now_ - began_, valid_until - now_});
-  effects_.emplace_back(Spawn{won.id(), fence, valid_until - plan_.timing.needed_to_start()});
+  const Duration needed = acquisition_.timing().needed_to_start();
+  effects_.emplace_back(Spawn{won.id(), fence, valid_until - needed});
 }
 
 /// We leave the queue only now: that costs the servers time, and the job shall start first.
@@ -296,7 +294,7 @@ void Session::tick_releasing() {
 
 void Session::check_release() {
   using Whom = Acquisition::Whom;
-  Release& release = acquisition_.release();
+  Releases& release = acquisition_.release();
   const bool settled = acquisition_.gave_back(Whom::all) && done_marks_.settled();
   // After a wait in vain, servers that have not answered before get only the time for late answers.
   const bool in_vain =
@@ -324,7 +322,7 @@ void Session::check_release() {
 void Session::finish() {
   phase_ = Phase::finished;
   if (!job_) return;
-  const Release& release = acquisition_.release();
+  const Releases& release = acquisition_.release();
   if (release.gone(lease().attempt()) >= blocking_minority(plan_.servers)) {
     if (!lease().lost()) {
       // Without a job nobody has worked under a lock that was not ours.

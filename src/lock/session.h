@@ -114,7 +114,7 @@ class Session final : public Machine {
     return mark_of(plan_) != Mark::none && was_ours() && !job_->stopping() && outcome_->number == 0;
   }
 
-  Plan plan_;
+  Plan plan_;  ///< never changes; is not const because the simulator copies sessions
   Instant now_;
   Instant began_;
   Phase phase_ = Phase::acquiring;

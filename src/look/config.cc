@@ -34,6 +34,7 @@ struct SettingLine {
 
 std::string_view word_for(Origin origin) {
   constexpr std::string_view kInOrder[] = {"default", "file", "environment", "flag"};  // of Origin
+  static_assert(std::size(kInOrder) == static_cast<std::size_t>(Origin::flag) + 1);
   return kInOrder[static_cast<std::size_t>(origin)];
 }
 

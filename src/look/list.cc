@@ -38,7 +38,7 @@ enum ListColumn : std::size_t {
   kCommand,
   kColumns
 };
-constexpr std::array<std::string_view, kColumns> kHeadsOfList = {
+constexpr std::array<std::string_view, kColumns> kHeads = {
     "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order; STATE only if all locks
 /// are held.
@@ -93,7 +93,7 @@ Line line_of(const observe::Observed& lock) {
 /// `before`: the columns of the last table on the same screen, which do not get narrower.
 std::string as_table(const std::vector<observe::Observed>& locks, const diag::Screen& screen,
                      Widths& before) {
-  std::vector<Line> lines(1, heading(kHeadsOfList));
+  std::vector<Line> lines(1, heading(kHeads));
   for (const observe::Observed& lock : locks) lines.push_back(line_of(lock));
   fit_charset(lines, screen);
   std::vector<Line> short_names = lines;

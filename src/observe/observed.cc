@@ -270,6 +270,7 @@ Appearance appearance_of(lock::State state) {
                                      {"free", Tint::none},      {"held", Tint::good},
                                      {"cooling", Tint::notice}, {"revoked", Tint::notice},
                                      {"foreign", Tint::notice}, {"undecided", Tint::bad}};
+  static_assert(std::size(kInOrder) == static_cast<std::size_t>(lock::State::undecided) + 1);
   return kInOrder[static_cast<std::size_t>(state)];
 }
 

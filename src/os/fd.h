@@ -24,7 +24,7 @@ struct CloseDirectory {
 /// A directory that is being listed.
 using OpenDirectory = std::unique_ptr<DIR, CloseDirectory>;
 
-/// The kernel has refused `what`, and errno says why. Throws Error (71).
+/// `what` has failed, and errno says why. Throws Error (71).
 [[noreturn]] void fail(const std::string& what);
 
 /// An owned file descriptor, closed once.
@@ -65,7 +65,7 @@ int read_all(int fd, std::string& text, std::size_t most = std::string::npos - 1
 int write_all(int fd, std::string_view text);
 
 /// A file in memory with that content, close-on-exec, for this user alone (memfd_create(2)). Empty
-/// if the system refuses it (errno).
+/// if that fails (errno).
 Fd make_memory_file(std::string_view content);
 
 /// Throws Error (71) unless this process can open `count` more descriptors: otherwise the caller

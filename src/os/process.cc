@@ -151,7 +151,7 @@ std::uint64_t number_in(const char* variable, std::uint64_t absent) {
   return error == std::errc() && stop == end ? number : 0;
 }
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void fail_to_read(const std::string& why) {
   throw Error(ExitStatus::os_error,
               why + "; redlock needs it to find and stop the processes of a job");
 }
@@ -313,17 +313,17 @@ void ServiceManager::send(std::string_view state, int flags) const noexcept {
 ProcessTable::ProcessTable() : proc_(open_proc()) {
   std::array<char, 16> self{};
   if (::readlinkat(::dirfd(proc_.get()), "self", self.data(), self.size() - 1) < 0) {
-    refuse("/proc is not mounted");
+    fail_to_read("/proc is not mounted");
   }
   if (std::strtol(self.data(), nullptr, 10) != ::getpid()) {
-    refuse("/proc belongs to another PID namespace (unshare: add --mount-proc)");
+    fail_to_read("/proc belongs to another PID namespace (unshare: add --mount-proc)");
   }
-  if (!fill_reserve()) refuse(std::string("cannot keep /proc open: ") + std::strerror(errno));
+  if (!fill_reserve()) fail_to_read(std::string("cannot keep /proc open: ") + std::strerror(errno));
 }
 
 OpenDirectory ProcessTable::open_proc() {
   OpenDirectory opened(::opendir("/proc"));
-  if (!opened) refuse(std::string("cannot open /proc: ") + std::strerror(errno));
+  if (!opened) fail_to_read(std::string("cannot open /proc: ") + std::strerror(errno));
   return opened;
 }
 
@@ -346,14 +346,14 @@ void ProcessTable::read(std::vector<ProcessEntry>& living, const Visit& visit) {
     const auto pid = static_cast<pid_t>(std::strtol(listed->d_name, nullptr, 10));
     if (pid == 0) continue;  // no number
     const Fd pidfd = visit ? open_pidfd(pid) : Fd();
-    if (const auto entry = look(pid)) {
+    if (const auto entry = find(pid)) {
       living.push_back(*entry);
       if (visit) visit(*entry, pidfd);
     }
   }
 }
 
-std::optional<ProcessEntry> ProcessTable::look(pid_t pid) const {
+std::optional<ProcessEntry> ProcessTable::find(pid_t pid) const {
   std::array<char, 32> path{};
   std::snprintf(path.data(), path.size(), "%d/stat", pid);
   const Fd file = open(path.data());

@@ -25,13 +25,13 @@ bool started_by_same_program();
 /// `title`, as far as there is room, for the arguments.
 void rename_process(const char* name, const std::string& title);
 
-/// Empty if there is no such process, or the kernel refuses (before Linux 5.3, or seccomp(2)).
+/// Empty if there is no such process, or the kernel gives none (before Linux 5.3, or seccomp(2)).
 Fd open_pidfd(pid_t pid);
 
 /// Whether that process has ended, reaped or not; false if there is no pidfd.
 bool has_ended(const Fd& pidfd);
 
-/// False: the system refused (errno), for example because the process is dead.
+/// False: it failed (errno), for example because the process is dead.
 bool send_signal(const Fd& pidfd, int number);
 
 /// A process that need not be our child, by a pidfd, which never refers to a later process with the
@@ -39,7 +39,7 @@ bool send_signal(const Fd& pidfd, int number);
 class Process {
  public:
   /// Nothing if there is no such process, if it is dead and not yet reaped, or if the number
-  /// belongs to a thread. Throws Error (71) if the system refuses.
+  /// belongs to a thread. Throws Error (71) if a system call fails.
   static std::optional<Process> find(pid_t pid);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -60,7 +60,7 @@ class Process {
 struct Spawned {
   pid_t pid = -1;           ///< -1: the command could not be started
   int error = 0;            ///< then: errno of vfork(2) or execve(2)
-  bool no_process = false;  ///< vfork failed: the system refused a process
+  bool no_process = false;  ///< vfork failed: the system has no process for us
 };
 
 /// Where a child goes in job control (credentials(7)), and what binds it to us.
@@ -195,12 +195,12 @@ class ProcessTable {
 
   /// Every living process in the order of the PIDs, except those that /proc hides from this process
   /// (hidepid, in proc(5)). `visit` gets each together with a pidfd, which was opened before the
-  /// process was read (empty if the kernel refuses it). Needs one descriptor, with `visit` two.
+  /// process was read (empty if that fails). Needs one descriptor, with `visit` two.
   using Visit = std::function<void(const ProcessEntry&, const Fd& pidfd)>;
   void read(std::vector<ProcessEntry>& living, const Visit& visit = {});
 
   /// One living process. Needs one descriptor.
-  [[nodiscard]] std::optional<ProcessEntry> look(pid_t pid) const;
+  [[nodiscard]] std::optional<ProcessEntry> find(pid_t pid) const;
 
   /// The present moment. Needs one descriptor.
   [[nodiscard]] BirthMark now() const;

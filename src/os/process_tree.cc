@@ -49,9 +49,9 @@ bool has_child(pid_t pid, bool dead_too) {
 }
 
 /// `sent`: whether the system call that sends a signal succeeded.
-ProcessTree::Refusal refusal_of(bool sent) {
-  if (sent) return ProcessTree::Refusal::none;
-  return errno == EPERM ? ProcessTree::Refusal::not_permitted : ProcessTree::Refusal::gone;
+ProcessTree::Denial denial_of(bool sent) {
+  if (sent) return ProcessTree::Denial::none;
+  return errno == EPERM ? ProcessTree::Denial::not_permitted : ProcessTree::Denial::gone;
 }
 
 /// Without these calls, a process that has ended would count as running, or redlock could not end
@@ -119,7 +119,7 @@ void ProcessTree::set_apart_children() {
 void ProcessTree::lead(pid_t pid, bool own_group) {
   const ProcessTable::Loan loan(table_);
   leader_fd_ = open_pidfd(pid);
-  const std::optional<ProcessEntry> entry = table_.look(pid);
+  const std::optional<ProcessEntry> entry = table_.find(pid);
   const bool is_child = has_child(pid, true);
   const bool is_another =
       !is_child && (entry ? entry->parent != spared_ : leader_fd_ && !has_child(spared_, false));
@@ -288,13 +288,13 @@ bool ProcessTree::signal_leader(Pass& pass) {
     return true;
   }
   const bool is_child = has_child(leader_, true);
-  if (leads_group_ && is_child) group_done_ = send_by_pid(-leader_) == Refusal::none;
+  if (leads_group_ && is_child) group_done_ = send_by_pid(-leader_) == Denial::none;
   bool got_it = group_done_;
   if (!group_done_ || number_ == SIGKILL || ::getpgid(leader_) != leader_) {
     if (!is_child && !leader_fd_) return false;  // the reading of /proc finds it
-    const Refusal refusal = is_child ? send_by_pid(leader_) : send_by_pidfd(leader_fd_);
-    note({leader_, kUnknownStart}, refusal, pass);
-    got_it = refusal == Refusal::none;
+    const Denial denial = is_child ? send_by_pid(leader_) : send_by_pidfd(leader_fd_);
+    note({leader_, kUnknownStart}, denial, pass);
+    got_it = denial == Denial::none;
   }
   done_.push_back(leader_);
   return got_it;
@@ -334,7 +334,7 @@ void ProcessTree::signal_one(const ProcessEntry& process, const Fd* pidfd, Pass&
   const Identity identity(process.pid, process.start);
   const bool has_it =
       number_ == SIGKILL ? holds(killed_before_, identity) : has_it_by_group(process);
-  note(identity, has_it ? Refusal::none : send(process, pidfd), pass);
+  note(identity, has_it ? Denial::none : send(process, pidfd), pass);
 }
 
 bool ProcessTree::has_it_by_group(const ProcessEntry& process) const {
@@ -355,7 +355,7 @@ bool ProcessTree::signal_children(Pass& pass) {
     table_.read_own_children(children);
     for (const pid_t pid : children) {
       if (holds(done_, pid) || is_stranger(pid)) continue;
-      const auto entry = spares_ ? table_.look(pid) : std::nullopt;
+      const auto entry = spares_ ? table_.find(pid) : std::nullopt;
       if (entry && is_spared(*entry)) continue;
       insert(done_, pid);
       if (except_group_ >= 0 && ::getpgid(pid) == except_group_) continue;
@@ -379,38 +379,38 @@ bool ProcessTree::is_excluded(pid_t pid, pid_t group) const {
 
 /// `pidfd`: opened before the process was read; if it is null, this reads the process again.
 /// Without pidfds, the signal follows so soon that the kernel cannot have used all other PIDs.
-ProcessTree::Refusal ProcessTree::send(const ProcessEntry& process, const Fd* pidfd) const {
+ProcessTree::Denial ProcessTree::send(const ProcessEntry& process, const Fd* pidfd) const {
   if (process.parent == ::getpid()) return send_by_pid(process.pid);
   Fd opened;
   if (pidfd == nullptr) {
     opened = open_pidfd(process.pid);
-    const std::optional<ProcessEntry> now = table_.look(process.pid);
-    if (!now || now->start != process.start) return Refusal::gone;
+    const std::optional<ProcessEntry> now = table_.find(process.pid);
+    if (!now || now->start != process.start) return Denial::gone;
     pidfd = &opened;
   }
   if (*pidfd) {
-    const Refusal refusal = send_by_pidfd(*pidfd);
+    const Denial denial = send_by_pidfd(*pidfd);
     // Any other error may come from a filter that does not know pidfds.
-    if (refusal == Refusal::none || errno == ESRCH) return refusal;
+    if (denial == Denial::none || errno == ESRCH) return denial;
   }
   return send_by_pid(process.pid);
 }
 
-ProcessTree::Refusal ProcessTree::send_by_pid(pid_t pid) const {
-  const Refusal refusal = refusal_of(::kill(pid, number_) == 0);
-  if (refusal == Refusal::none && then_ != 0) ::kill(pid, then_);
-  return refusal;
+ProcessTree::Denial ProcessTree::send_by_pid(pid_t pid) const {
+  const Denial denial = denial_of(::kill(pid, number_) == 0);
+  if (denial == Denial::none && then_ != 0) ::kill(pid, then_);
+  return denial;
 }
 
-ProcessTree::Refusal ProcessTree::send_by_pidfd(const Fd& pidfd) const {
-  const Refusal refusal = refusal_of(send_signal(pidfd, number_));
-  if (refusal == Refusal::none && then_ != 0) send_signal(pidfd, then_);
-  return refusal;
+ProcessTree::Denial ProcessTree::send_by_pidfd(const Fd& pidfd) const {
+  const Denial denial = denial_of(send_signal(pidfd, number_));
+  if (denial == Denial::none && then_ != 0) send_signal(pidfd, then_);
+  return denial;
 }
 
-void ProcessTree::note(const Identity& process, Refusal refusal, Pass& pass) {
-  if (refusal == Refusal::not_permitted) pass.refused.push_back(process.first);
-  if (refusal != Refusal::none || number_ != SIGKILL) return;
+void ProcessTree::note(const Identity& process, Denial denial, Pass& pass) {
+  if (denial == Denial::not_permitted) pass.not_permitted.push_back(process.first);
+  if (denial != Denial::none || number_ != SIGKILL) return;
   if (!holds(killed_before_, process)) pass.found_new = true;
   killed_.push_back(process);
 }

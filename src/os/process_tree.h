@@ -13,8 +13,8 @@ namespace redlock::os {
 
 /// The result of a signal to the tree.
 struct Pass {
-  std::vector<pid_t> refused;  ///< living processes that we may not signal
-  bool found_new = false;      ///< a KILL reached a process that none had reached before
+  std::vector<pid_t> not_permitted;  ///< living processes that we may not signal
+  bool found_new = false;            ///< a KILL reached a process that none had reached before
 };
 
 /// The job: everything that descends from this process, setsid(2) and double forks included. As a
@@ -25,9 +25,9 @@ struct Pass {
 /// process that was once seen below a stranger stays one when it becomes our child.
 class ProcessTree {
  public:
-  enum class Refusal { none, gone, not_permitted };  ///< of a signal to one process
+  enum class Denial { none, gone, not_permitted };  ///< of a signal to one process
 
-  /// Throws Error (71) if it cannot find processes (ProcessTable), or if the system refuses a call
+  /// Throws Error (71) if it cannot find processes (ProcessTable), or if the system lacks a call
   /// that watches or ends them.
   ProcessTree();
 
@@ -43,7 +43,7 @@ class ProcessTree {
   /// To be called before the job's parent is forked.
   void set_apart_children();
 
-  /// Names the job's main process, which gets signals first and without a look at /proc.
+  /// Names the job's main process, which gets signals first and without a search in /proc.
   /// `own_group`: it began in a process group of its own. To be called before anybody can have
   /// reaped it, or while its parent is spared.
   void lead(pid_t pid, bool own_group);
@@ -120,10 +120,10 @@ class ProcessTree {
   void signal_found(Pass& pass);
   void signal_one(const ProcessEntry& process, const Fd* pidfd, Pass& pass);
   bool signal_children(Pass& pass);
-  [[nodiscard]] Refusal send(const ProcessEntry& process, const Fd* pidfd) const;
-  [[nodiscard]] Refusal send_by_pid(pid_t pid) const;
-  [[nodiscard]] Refusal send_by_pidfd(const Fd& pidfd) const;
-  void note(const Identity& process, Refusal refusal, Pass& pass);
+  [[nodiscard]] Denial send(const ProcessEntry& process, const Fd* pidfd) const;
+  [[nodiscard]] Denial send_by_pid(pid_t pid) const;
+  [[nodiscard]] Denial send_by_pidfd(const Fd& pidfd) const;
+  void note(const Identity& process, Denial denial, Pass& pass);
 
   std::unique_ptr<std::byte[]> reserved_memory_;  ///< not cleared: no page of it is used
   ProcessTable table_;
@@ -149,7 +149,7 @@ class ProcessTree {
   pid_t excluded_group_ = -1;
   pid_t excluded_ = -1;
   pid_t leader_ = -1;
-  Fd leader_fd_;  ///< pidfd; empty if the kernel refuses one
+  Fd leader_fd_;  ///< pidfd; empty if the kernel has none for us
   bool leads_group_ = false;
   bool leader_passes_on_ = false;
   bool group_done_ = false;  ///< the leader's group has got the signal of the present pass

@@ -194,7 +194,7 @@ void SignalWitness::start(SignalNotes& notes, Group group) {
 }
 
 void SignalWitness::end() {
-  // If the system refuses the KILL, the kernel sends it at our own end.
+  // If the KILL fails, the kernel sends it at our own end.
   if (pid_ > 0 && ::kill(pid_, SIGKILL) == 0) ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }

@@ -104,7 +104,7 @@ class SignalWitness {
   SignalWitness(const SignalWitness&) = delete;
   SignalWitness& operator=(const SignalWitness&) = delete;
 
-  /// If the system refuses a process, there are no notes.
+  /// If the fork fails, there are no notes.
   void start(SignalNotes& notes, Group group);
   /// -1 if there is no process.
   [[nodiscard]] pid_t pid() const { return pid_; }

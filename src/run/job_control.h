@@ -39,7 +39,7 @@
 // group, and does not join it by its ID: in a PID namespace whose terminal is outside
 // (unshare -pf, bwrap), getpgrp() is 0.
 //
-// Absent on purpose: deadlines. The supervisor looks at them after each stop, and before it
+// Absent on purpose: deadlines. The supervisor checks them after each stop, and before it
 // continues the job.
 #pragma once
 
@@ -70,9 +70,9 @@ class JobControl {
 
   // In the worker
 
-  /// To be called before the last look at the clock: from here on job control does not stop this
-  /// process. A job in a group of its own must have a parent in another group of the same session,
-  /// or Ctrl-Z would not stop it (credentials(7)). Returns the job's place.
+  /// To be called before the clock is read for the last time: from here on job control does not
+  /// stop this process. A job in a group of its own must have a parent in another group of the same
+  /// session, or Ctrl-Z would not stop it (credentials(7)). Returns the job's place.
   [[nodiscard]] os::Placement enter_worker() const {
     signals_.take_job_control();
     if (!terminal_) return {.own_group = false};
@@ -82,11 +82,6 @@ class JobControl {
   /// To be called once the job runs.
   void leave_session() const {
     if (!terminal_) ::setsid();
-  }
-  /// The job's main process was stopped or continued, according to waitpid(2).
-  void tell(int wait_status, const Worker& worker) const {
-    worker.tell(WorkerMessage::Kind::job_stop, wait_status);
-    if (terminal_ && WIFCONTINUED(wait_status)) worker.continue_supervisor();
   }
 
   // In the parent of the worker
@@ -139,9 +134,10 @@ class JobControl {
 };
 
 /// The process that reaped the job's main process notes how that ended.
-inline void note_job_end(Exit end, Supervision& supervision, const JobControl& job_control) {
-  if (job_control.is_from_terminal(end.signal)) supervision.note_told(end.signal);
-  supervision.note_job_end(end);
+inline void note_job_end(int wait_status, Supervision& supervision, const JobControl& job_control) {
+  const int signal = Exit::of_process(wait_status).signal;
+  if (job_control.is_from_terminal(signal)) supervision.note_told(signal);
+  supervision.note_job_end(wait_status);
 }
 
 }  // namespace redlock::run

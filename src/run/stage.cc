@@ -34,7 +34,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-[[noreturn]] void refuse(const char* name) {
+[[noreturn]] void reject(const char* name) {
   throw Error(ExitStatus::usage,
               fmt::format("{} is in the environment: only redlock itself may set it", name));
 }
@@ -110,7 +110,7 @@ void check_outer(const std::string& token, const std::string& name,
 
 void require_stage_before() {
   for (const char* name : {kVariable, config::kPipesVariable}) {
-    if (std::getenv(name) != nullptr && !os::started_by_same_program()) refuse(name);
+    if (std::getenv(name) != nullptr && !os::started_by_same_program()) reject(name);
   }
 }
 
@@ -139,7 +139,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
     const auto& name = names_.at(static_cast<std::size_t>(before));
     ours = find_held(held, driver::lock_id(request.settings, name)).has_value();
   }
-  if (!ours) refuse(kVariable);
+  if (!ours) reject(kVariable);
   number_ = static_cast<std::size_t>(number);
   limit_ = lock::Instant(lock::Duration(limit));
   start_ = inherited(start);
@@ -275,7 +275,7 @@ Exit carry_out(const cli::Run& request) {
   const std::string held = environment == nullptr ? "" : environment;
   // One moment for both: otherwise the first stage would wait a little less than -w says.
   const lock::Instant began = os::boot_now();
-  Stage stage(request, held, began);
+  const Stage stage(request, held, began);
   const config::Settings settings = stage.settings(began);
   os::Stderr out;
   if (stage.is_first()) {
@@ -283,23 +283,22 @@ Exit carry_out(const cli::Run& request) {
   } else {
     os::rename_process("redlock", "redlock: " + stage.name());  // it is called after /proc/self/exe
   }
-  lock::Plan plan = driver::plan_for(settings);
   const driver::LockId lock = driver::lock_id(settings, stage.name());
+  lock::Plan plan = driver::plan_for(settings);
   if (settings.reentrant) plan.inherited = find_held(held, lock);
   if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
   plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
-  records::Holder who = driver::describe_ourselves(settings, lock, request.job);
-  redis::ServerSet servers = driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
-                                                  plan.inherited ? plan.inherited->token : "");
+  const records::Holder who = driver::describe_ourselves(settings, lock, request.job);
+  redis::ServerSet servers =
+      driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
+                           plan.inherited ? plan.inherited->token : "");
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();
   warn(early, settings, out);
   diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
 
-  Runner runner(
-      plan,
-      {.lock = lock, .who = std::move(who), .held = held, .stage = std::move(stage)},
-      settings, servers, out, reporter);
+  Run run{plan, settings, lock, who, held, stage, servers, out, reporter};
+  Runner runner(run);
   const Exit result = runner.run();
   try {
     const std::string late = metrics.add(lock.key, runner.facts(), result.status);

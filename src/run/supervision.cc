@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,62 +48,29 @@ std::string describe(pid_t pid) {
 
 }  // namespace
 
-void Supervision::note_job_end(Exit end) {
+void Supervision::note_job_end(int wait_status) {
   job_ended.store(os::boot_now().time_since_epoch().count());
-  job_signal.store(end.signal);
-  job_status.store(end.status);
+  job_.store(wait_status);
+}
+
+std::optional<Exit> Supervision::job() const {
+  const int wait_status = job_.load();
+  if (wait_status == kNone) return std::nullopt;
+  return Exit::of_process(wait_status);
+}
+
+Exit Supervision::exit() const {
+  const int own = verdict.load();
+  return own == 0 ? *job() : Exit(own);
 }
 
 lock::JobEnd Supervision::job_end() const {
-  const int signal = job_signal.load();
+  const std::optional<Exit> job = this->job();
+  const int signal = job ? job->signal : 0;
   constexpr int kOrders[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
   const bool ordered = std::ranges::any_of(kOrders, [this](int each) { return has_told(each); });
   if (ordered || (signal != 0 && has_told(signal))) return lock::JobEnd::as_told;
   return signal != 0 ? lock::JobEnd::killed : lock::JobEnd::by_itself;
-}
-
-Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision)
-    : supervisor_(std::move(pidfd)),
-      supervisor_pid_(supervisor),
-      messages_(std::move(messages)),
-      supervision_(supervision) {
-  if (!supervisor_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
-}
-
-/// The supervisor is our parent as long as it lives. Once it is dead we have another parent, but
-/// maybe only some time after the pidfd has become readable.
-bool Worker::supervisor_is_gone() {
-  gone_ = gone_ || ::getppid() != supervisor_pid_ || os::has_ended(supervisor_);
-  if (gone_) supervisor_.reset();  // or it would stay readable
-  return gone_;
-}
-
-bool Worker::tell(WorkerMessage::Kind kind, int value) const {
-  const WorkerMessage message{kind, value};
-  // If the pipe is full, its reader is stopped, and will see the end of the job without it.
-  return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
-}
-
-void Worker::publish(const lock::WorkerState& state) {
-  supervision_.publish(state);
-  const bool sooner = state.act_by < std::exchange(act_by_, state.act_by);
-  // The release goes out first. continue_supervisor() follows it, and wakes the supervisor, too.
-  const bool releasing = state.phase == lock::WorkerState::Phase::releasing;
-  if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
-}
-
-void Worker::continue_supervisor() const {
-  if (::getppid() != supervisor_pid_) return;
-  // Without a pidfd: if the parent has died just now, its PID cannot be in use again so soon.
-  if (!supervisor_ || !os::send_signal(supervisor_, SIGCONT)) {
-    ::kill(supervisor_pid_, SIGCONT);
-  }
-}
-
-void Worker::leave(Exit result) {
-  supervision_.exit_signal.store(result.signal);
-  supervision_.exit_status.store(result.status);
-  ::_exit(result.status);
 }
 
 Reserve::Reserve()
@@ -112,12 +78,10 @@ Reserve::Reserve()
       supervisor(pidfd_of_ourselves()),
       proc(os::ProcessTable::open_proc()) {}
 
-JobKiller::JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock)
-    : tree_(tree), out_(out), lock_(diag::lock_name(lock)) {}
-
 bool JobKiller::kill() {
   const os::Pass pass = tree_.signal(SIGKILL);
-  if (!pass.refused.empty() && !std::exchange(said_refused_, true)) say_refused(pass.refused);
+  const bool reached_all = pass.not_permitted.empty();
+  if (!reached_all && !std::exchange(said_left_out_, true)) say_not_permitted(pass.not_permitted);
   return pass.found_new;
 }
 
@@ -134,11 +98,27 @@ void JobKiller::say_left() {
                   lock_));
 }
 
-void JobKiller::say_refused(const std::vector<pid_t>& refused) {
-  const std::size_t named = std::min(refused.size(), kMostNamed);
-  std::string list = describe(refused.front());
-  for (std::size_t i = 1; i < named; ++i) list += ", " + describe(refused[i]);
-  if (named < refused.size()) list += fmt::format(" and {} more", refused.size() - named);
+bool JobKiller::kill_all(lock::Duration patience) noexcept {
+  const lock::Instant limit = os::boot_now() + patience;
+  while (os::boot_now() < limit) {
+    try {
+      if (tree_.empty()) return true;
+      tree_.signal(SIGKILL);
+    } catch (const std::exception&) {
+      tree_.kill_leader();  // this call needs no memory
+      tree_.free_reserved_memory();
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+  return false;
+}
+
+void JobKiller::say_not_permitted(const std::vector<pid_t>& pids) {
+  const std::size_t named = std::min(pids.size(), kMostNamed);
+  std::string list = describe(pids.front());
+  for (std::size_t i = 1; i < named; ++i) list += ", " + describe(pids[i]);
+  if (named < pids.size()) list += fmt::format(" and {} more", pids.size() - named);
   out_.line(
       fmt::format("redlock: warning: {}: not permitted to kill PID {}; still running, so the "
                   "lock's next holder may run at the same time",

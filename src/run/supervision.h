@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// How the two processes of `redlock run` communicate, and how either of them ends the job. Once
-// redlock holds the lock:
-//
-//   supervisor    run/supervisor.h: the PID that the user sees; signals, the terminal, a timer
-//    └─ worker    run/runner.h: servers, session, renewals
-//        └─ job
-//
-// Both are subreapers: if one of them is killed, the other has the whole job below it and ends it
-// before the lease is over. Neither waits for a message of the other: the supervisor reads the
-// worker's state from shared memory, and each learns of the other's death from a SIGCHLD or a
-// pidfd. The pipe from the worker carries messages on which the supervisor must act immediately.
+// How supervisor and worker (run/run.h) communicate, and how either of them ends the job. Both are
+// subreapers: if one of them is killed, the other has the whole job below it and ends it before the
+// lease is over. Neither waits for a message of the other: the supervisor reads the worker's state
+// from shared memory, and each learns of the other's death from a SIGCHLD or a pidfd. The pipe from
+// the worker carries messages on which the supervisor must act immediately.
 #pragma once
 
 #include <sys/types.h>
@@ -45,18 +39,19 @@ struct Supervision {
   std::atomic<std::uint64_t> told{0};
   /// The lock::StopReason for which the worker has stopped the job, now or earlier.
   std::atomic<int> stop_reason{kNone};
-  std::atomic<int> job_status{kNone};  ///< of the job's main process, once somebody has reaped it
-  std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
-  std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock
-  std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
+  std::atomic<std::int64_t> job_ended{0};  ///< when note_job_end() was called, on lock::BootClock
   os::SignalNotes heard_by_witness;        ///< by the supervisor's os::SignalWitness
   os::SignalNotes heard_by_worker;
-  std::atomic<int> exit_signal{0};     ///< redlock ends by this signal; 0: none. Before exit_status
   std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
-  std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
+  /// Once the worker is done: redlock's own exit status, or 0: redlock ends as the job has ended.
+  std::atomic<int> verdict{kNone};
 
   /// By the worker, which reaps the job's main process, or if that is dead, by the supervisor.
-  void note_job_end(Exit end);
+  void note_job_end(int wait_status);
+  /// How the job's main process ended, once somebody has reaped it.
+  [[nodiscard]] std::optional<Exit> job() const;
+  /// How redlock ends, once there is a verdict.
+  [[nodiscard]] Exit exit() const;
 
   /// By either process, before the job's descendants have the signal from us.
   void note_told(int signal) { told.fetch_or(bit_of(signal)); }
@@ -87,6 +82,7 @@ struct Supervision {
     return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
   }
 
+  std::atomic<int> job_{kNone};  ///< wait status (waitpid(2)) of the job's main process
   std::atomic<lock::WorkerState::Phase> phase_{lock::WorkerState::Phase::running};
   std::atomic<std::int64_t> act_by_{0};
   std::atomic<std::int64_t> valid_until_{0};
@@ -100,7 +96,7 @@ struct WorkerMessage {
   enum class Kind : int {
     job_started,  ///< value: its PID
     job_too_late,
-    not_started,  ///< the system refused something, and the worker has printed what
+    not_started,  ///< a system call failed, and the worker has printed what
     job_failed,   ///< value: errno of exec
     no_process,   ///< value: errno of vfork
     job_stop,     ///< value: the wait status of a job that was stopped or continued
@@ -108,37 +104,6 @@ struct WorkerMessage {
   };
   Kind kind;
   int value;
-};
-
-/// The worker's side: it tells the supervisor its state, and notices the supervisor's death.
-class Worker {
- public:
-  /// In the forked child, whose parent is `supervisor`; `pidfd` is that of the parent.
-  Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision);
-
-  /// The loop must watch this: it is readable once the supervisor is dead. If the kernel refuses a
-  /// pidfd, there is nothing to watch, and the worker gets a SIGCHLD instead.
-  [[nodiscard]] os::Interest interest() const { return {.fd = supervisor_.get(), .read = true}; }
-  [[nodiscard]] bool supervisor_is_gone();
-
-  /// False: the supervisor is dead.
-  bool tell(WorkerMessage::Kind kind, int value = 0) const;
-  /// Publishes the state, and wakes the supervisor if it would sleep too long by the state before.
-  void publish(const lock::WorkerState& state);
-
-  /// Continues the supervisor if it was stopped, so that it sees the job's new state.
-  void continue_supervisor() const;
-
-  /// Publishes how redlock must end, and ends this process.
-  [[noreturn]] void leave(Exit result);
-
- private:
-  os::Fd supervisor_;  ///< pidfd, until the worker has noticed the supervisor's death
-  pid_t supervisor_pid_;
-  os::Fd messages_;
-  Supervision& supervision_;
-  bool gone_ = false;       ///< the supervisor is
-  lock::Instant act_by_{};  ///< as last published
 };
 
 /// What a worker needs from the system to start a job, taken before redlock asks for the lock.
@@ -157,7 +122,9 @@ struct Reserve {
 /// same time as the next holder of the lock.
 class JobKiller {
  public:
-  JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock);
+  /// `lock`: as sentences name it.
+  JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock)
+      : tree_(tree), out_(out), lock_(lock) {}
 
   /// KILL to every process of the job. True: it reached one that no KILL had reached before.
   bool kill();
@@ -168,13 +135,16 @@ class JobKiller {
   /// Reports that redlock ends although processes of the job are left (kLastAttempts).
   void say_left();
 
+  /// Kills the job and all its descendants, for at most `patience`. True: no process is left.
+  bool kill_all(lock::Duration patience) noexcept;
+
  private:
-  void say_refused(const std::vector<pid_t>& refused);
+  void say_not_permitted(const std::vector<pid_t>& pids);
 
   os::ProcessTree& tree_;
   os::Stderr& out_;
-  std::string lock_;  ///< as sentences name it
-  bool said_refused_ = false;
+  const std::string& lock_;
+  bool said_left_out_ = false;
 };
 
 /// `--on-lost COMMAND`: /bin/sh runs it once, when redlock stops the job because of the lock. It is

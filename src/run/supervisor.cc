@@ -8,11 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <ctime>
-#include <utility>
 
-#include "diag/text.h"
 #include "driver/driver.h"
 
 namespace redlock::run {
@@ -20,62 +17,58 @@ namespace redlock::run {
 namespace {
 
 /// The witness starts when the job has run this long: to fork it earlier takes a processor from the
-/// start of the job. If somebody signals the whole group before that, the job gets the signal twice.
+/// start of the job. If somebody signals the whole group before that, the job gets the signal
+/// twice.
 constexpr std::chrono::milliseconds kNoWitness(2);
 
 }  // namespace
 
-Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
-                       Supervision& supervision, JobControl& job_control,
-                       os::SignalSource& signals, os::ProcessTree& tree, os::Stderr& out,
-                       os::Loop& loop, LostHook hook, os::ServiceManager& manager)
-    : worker_(std::move(worker)),
-      job_(job),
-      lock_(diag::lock_name(lock)),
-      plan_(plan),
+Supervisor::Supervisor(Run& run, Start& start, Supervision& supervision, os::Loop& loop,
+                       os::ServiceManager& manager, pid_t worker, os::Fd messages, pid_t job)
+    : run_(run),
+      job_control_(start.job_control),
+      hook_(start.hook),
       supervision_(supervision),
-      job_control_(job_control),
-      signals_(signals),
-      tree_(tree),
-      out_(out),
-      hook_(std::move(hook)),
-      killer_(tree, out, lock),
       loop_(loop),
       manager_(manager),
-      watch_(plan.timing),
+      worker_(worker),
+      messages_(std::move(messages)),
+      job_(job),
+      watch_(run.plan.timing),
       witness_due_(os::boot_now() + kNoWitness) {
   held_.reserve(64);  // without memory for it, a signal would be lost
-  tree_.spare(worker_.pid);
-  tree_.lead(job_, job_control_.own_group());
-  out_.keep_lines_for_file();  // nothing delays a KILL
+  run_.tree.spare(worker_);
+  run_.tree.lead(job_, job_control_.own_group());
+  run_.out.keep_lines_for_file();  // nothing delays a KILL
 }
 
-/// No other process can look after the job: if the system refuses something, we try again.
+/// No other process can watch the job: if a system call fails, we try again.
 Exit Supervisor::watch() {
   while (true) {
     try {
       if (done()) break;
-      turn();
+      iterate();
     } catch (const std::exception& error) {
       bear(driver::reason_of(error));
     }
   }
   pass_on(os::boot_now());
   witness_.end();
-  job_control_.take_terminal_back(stopped_job() || job_status() > 128);
-  if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
-  hook_.finish(out_);
-  if (job_left()) killer_.say_left();
+  const std::optional<Exit> job = supervision_.job();
+  job_control_.take_terminal_back(stopped_job() || (job && job->status > 128));
+  if (!watch_.alone()) return supervision_.exit();
+  hook_.finish(run_.out);
+  if (job_left()) run_.killer.say_left();
   return end_alone();
 }
 
 void Supervisor::bear(const char* why) {
-  tree_.free_reserved_memory();
+  run_.tree.free_reserved_memory();
   const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
   ::nanosleep(&pause, nullptr);
   if (std::exchange(bore_, true)) return;
   try {
-    out_.line(fmt::format("redlock: warning: {}: {}, trying again", lock_, why));
+    run_.out.line(fmt::format("redlock: warning: {}: {}, trying again", run_.title, why));
   } catch (const std::exception&) {
     os::last_words("redlock: warning: out of memory, trying again\n");
   }
@@ -83,14 +76,14 @@ void Supervisor::bear(const char* why) {
 
 bool Supervisor::done() const {
   if (!worker_gone_) return false;
-  if (!watch_.alone()) return supervision_.exit_status.load() != Supervision::kNone;
+  if (!watch_.alone()) return worker_done();
   return !job_left() || os::boot_now() >= supervision_.worker_state().valid_until + kLastAttempts;
 }
 
-void Supervisor::turn() {
+void Supervisor::iterate() {
   std::array<os::Interest, 2> interests{
-      os::Interest{.fd = signals_.fd(), .read = true},
-      os::Interest{.fd = worker_gone_ ? -1 : worker_.messages.get(), .read = true}};
+      os::Interest{.fd = run_.signals.fd(), .read = true},
+      os::Interest{.fd = worker_gone_ ? -1 : messages_.get(), .read = true}};
   // When no process of the job is left, only the worker's death is still to come.
   const bool finished = watch_.alone() && !job_left();
   const lock::Instant due = held_.empty() ? lock::kNever : held_.front().came + kHold;
@@ -106,23 +99,22 @@ void Supervisor::turn() {
   }
 
   if (const int group = supervision_.hook_group.load(); group != Supervision::kNone) {
-    tree_.exclude_group(group);
+    run_.tree.exclude_group(group);
   }
   reap();
   act(os::boot_now());  // an overdue deadline comes before everything else
   if (os::boot_now() >= witness_due_) start_witness();
   if (interests[0].ready) {
     const lock::Instant now = os::boot_now();
-    for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal, now);
+    for (const os::ReceivedSignal& signal : run_.signals.take()) take_signal(signal, now);
   }
   pass_on(os::boot_now());
   if (interests[1].ready) take_messages();
   if (job_control_.behind()) follow_job();
-  if (job_status() != Supervision::kNone && !std::exchange(followed_end_, true)) {
-    tree_.signal_escaped(supervision_.job_signal.load());
-  }
+  const std::optional<Exit> job = supervision_.job();
+  if (job && !std::exchange(followed_end_, true)) run_.tree.signal_escaped(job->signal);
   act(os::boot_now());  // reap() may just have found the worker dead
-  tree_.note_strangers();
+  run_.tree.note_strangers();
   // A worker that is stuck or dead is a service that is: its manager hears nothing more.
   if (!watch_.alone()) manager_.feed_watchdog(os::boot_now());
 }
@@ -133,11 +125,11 @@ void Supervisor::start_witness() {
   witness_.start(supervision_.heard_by_witness, job_control_.own_group()
                                                     ? os::SignalWitness::Group::own
                                                     : os::SignalWitness::Group::ours);
-  if (witness_.pid() > 0) tree_.exclude(witness_.pid());
+  if (witness_.pid() > 0) run_.tree.exclude(witness_.pid());
 }
 
 void Supervisor::act(lock::Instant now) {
-  if (worker_gone_ && supervision_.exit_status.load() != Supervision::kNone) return;
+  if (worker_gone_ && worker_done()) return;
   const bool left = job_left();
   if (watch_.alone() && rest_ends()) watch_.end_rest(supervision_.job_end(), now);
   const std::vector<lock::Watch::Act> acts =
@@ -150,16 +142,16 @@ void Supervisor::act(lock::Instant now) {
 void Supervisor::carry_out(lock::Watch::Act act) {
   switch (act) {
     case lock::Watch::Act::kill_worker:
-      tree_.take_over_children();
-      ::kill(worker_.pid, SIGKILL);
+      run_.tree.take_over_children();
+      ::kill(worker_, SIGKILL);
       return;
     case lock::Watch::Act::stop_job:
-      tree_.signal(plan_.stop_signal, SIGCONT);
+      run_.tree.signal(run_.plan.stop_signal, SIGCONT);
       return;
     case lock::Watch::Act::kill_job:
-      return watch_.killed(killer_.kill());
+      return watch_.killed(run_.killer.kill());
     case lock::Watch::Act::measure:
-      return watch_.set_head_start(killer_.cost());
+      return watch_.set_head_start(run_.killer.cost());
   }
 }
 
@@ -172,16 +164,16 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
   if (!killed && !stopped) return;
   if (!std::exchange(reported_, true)) {
     const bool expired = os::boot_now() >= supervision_.worker_state().valid_until;
-    out_.line(
-        fmt::format("redlock: {}: the process that {} (pid {}) {}; stopping {} {}", lock_,
-                    killed ? "renews the lock" : "renewed the lock", worker_.pid,
+    run_.out.line(
+        fmt::format("redlock: {}: the process that {} (pid {}) {}; stopping {} {}", run_.title,
+                    killed ? "renews the lock" : "renewed the lock", worker_,
                     killed ? "is stopped or stuck, killed" : "was killed",
-                    job_status() == Supervision::kNone ? "the job" : "what is left of the job",
+                    supervision_.job() ? "what is left of the job" : "the job",
                     expired ? "although the lock has expired" : "before the lock expires"));
   }
   const bool for_lock = stopped_job() && !timed_out();
   const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
-  if (stopped && for_lock && !hook_started) hook_.start(tree_, signals_, out_);
+  if (stopped && for_lock && !hook_started) hook_.start(run_.tree, run_.signals, run_.out);
 }
 
 /// Reaps the worker and, once that is dead, its former descendants; then also sees the job's stops.
@@ -193,14 +185,14 @@ void Supervisor::reap() {
       continue;
     }
     hook_.reaped(pid);
-    if (pid == witness_.pid()) tree_.exclude(-1);
+    if (pid == witness_.pid()) run_.tree.exclude(-1);
     witness_.reaped(pid);
-    if (pid == worker_.pid) {
+    if (pid == worker_) {
       worker_gone_ = true;
-      tree_.spared_reaped();
+      run_.tree.spared_reaped();
     } else if (pid == job_) {
-      tree_.leader_reaped();
-      note_job_end(Exit::of_process(status), supervision_, job_control_);
+      run_.tree.leader_reaped();
+      note_job_end(status, supervision_, job_control_);
     }
   }
 }
@@ -208,37 +200,37 @@ void Supervisor::reap() {
 /// Whether processes run that must end before the lock does. If the job ended by itself, its
 /// descendants may live on.
 bool Supervisor::job_left() const {
-  if (job_status() == Supervision::kNone && !worker_gone_) {
+  const bool ended = supervision_.job().has_value();
+  if (!ended && !worker_gone_) {
     // A worker that is stopped fetches no status. Once it is dead, we do.
-    if (!tree_.leader_ended()) return true;
-  } else if (job_status() == Supervision::kNone) {
+    if (!run_.tree.leader_ended()) return true;
+  } else if (!ended) {
     // Now the job is our child until we fetch its status. If it is not, somebody killed the worker
     // between fetching the status and storing it.
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(job_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
-  return (stopped_job() || plan_.wait_all || rest_ends()) && !tree_.empty();
+  return (stopped_job() || run_.plan.wait_all || rest_ends()) && !run_.tree.empty();
 }
 
 /// Whether what the main process has left must end: the worker says so, or if that is dead, we do.
 bool Supervisor::rest_ends() const {
   if (supervision_.worker_state().phase == lock::WorkerState::Phase::ending) return true;
-  return worker_gone_ && supervision_.exit_status.load() == Supervision::kNone &&
-         job_status() != Supervision::kNone && !plan_.wait_all &&
+  return worker_gone_ && !worker_done() && supervision_.job() && !run_.plan.wait_all &&
          supervision_.job_end() != lock::JobEnd::by_itself;
 }
 
 lock::Instant Supervisor::job_ended() const {
-  if (job_status() == Supervision::kNone) return os::boot_now();
+  if (!supervision_.job()) return os::boot_now();
   return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
 
 void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now) {
-  // The child may have ended since this turn began, and no other SIGCHLD comes for it.
+  // The child may have ended since this iteration began, and no other SIGCHLD comes for it.
   if (signal.number == SIGCHLD) return reap();
   if (signal.number == SIGCONT) {
     // From the worker: it wakes us after the job has been continued or has ended.
-    if (signal.sender == worker_.pid) return;
+    if (signal.sender == worker_) return;
     if (!job_control_.own_group()) witness_.proceed();
     take_messages();  // a stop that they report came before this signal
     job_control_.note(0);
@@ -255,7 +247,7 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now
 /// If the job's main process has ended, maybe by this signal to its whole group, its descendants
 /// outside the group get it without a further wait.
 void Supervisor::pass_on(lock::Instant now) {
-  const bool ended = job_status() != Supervision::kNone || tree_.leader_ended();
+  const bool ended = supervision_.job() || run_.tree.leader_ended();
   while (!held_.empty() && (ended || now >= held_.front().came + kHold)) {
     const Held held = held_.front();
     const bool may = held.signal.number != SIGCONT || may_continue();
@@ -278,28 +270,28 @@ void Supervisor::pass_on(const os::ReceivedSignal& signal, lock::Instant since) 
   const bool heard =
       witness_.pid() > 0 ? has_it(supervision_.heard_by_witness, witness_.pid()) : by_terminal;
   if (!heard) {
-    tree_.signal(signal.number);
+    run_.tree.signal(signal.number);
     return;
   }
   // As under flock, what a terminal or its shell sends concerns the group.
   const bool for_group = signal.from_kernel || signal.number == SIGCONT;
-  const bool for_all =
-      job_control_.own_group() || has_it(supervision_.heard_by_worker, worker_.pid);
-  if (!for_group && !for_all) tree_.signal(signal.number, 0, ::getpgrp());
+  const bool for_all = job_control_.own_group() || has_it(supervision_.heard_by_worker, worker_);
+  if (!for_group && !for_all) run_.tree.signal(signal.number, 0, ::getpgrp());
 }
 
 void Supervisor::take_messages() {
   WorkerMessage message{};
   ssize_t length = 0;
-  while ((length = ::read(worker_.messages.get(), &message, sizeof message)) == sizeof message) {
+  while ((length = ::read(messages_.get(), &message, sizeof message)) == sizeof message) {
     if (message.kind == WorkerMessage::Kind::job_stop) job_control_.note(message.value);
   }
   // The worker is exiting. Its pipe would stay readable until its SIGCHLD comes.
-  if (length == 0) worker_.messages.reset();
+  if (length == 0) messages_.reset();
 }
 
 /// Once we are continued, the worker may be dead and the lease over: we pass the SIGCONT on in the
-/// next turn, after a look at the deadline. Without a worker we wake up for the deadline ourselves.
+/// next iteration, after a check of the deadline. Without a worker we wake up for the deadline
+/// ourselves.
 void Supervisor::follow_job() {
   const bool alone = worker_gone_ && job_left();
   if (job_control_.stop_self(alone ? watch_.deadline(supervision_.worker_state()) : lock::kNever)) {
@@ -313,20 +305,21 @@ void Supervisor::follow_job() {
 /// The end without a worker: nobody has released the lock.
 Exit Supervisor::end_alone() {
   if (timed_out()) return ExitStatus::max_runtime;
-  if (stopped_job() || job_status() == Supervision::kNone) {
-    supervision_.lost.store(true);
+  const std::optional<Exit> job = supervision_.job();
+  if (stopped_job() || !job) {
+    supervision_.verdict.store(static_cast<int>(ExitStatus::lost));
     return ExitStatus::lost;
   }
   const lock::Duration left =
       std::max(supervision_.worker_state().gone_by - os::boot_now(), lock::Duration::zero());
   const std::string_view undone =
-      job_status() == 0 ? diag::without_mark(lock::mark_of(plan_)) : std::string_view();
-  out_.line(
+      job->status == 0 ? diag::without_mark(lock::mark_of(run_.plan)) : std::string_view();
+  run_.out.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(pid {}) was killed; it stays locked for about {}{}{}",
-                  lock_, worker_.pid, diag::for_people(left),
+                  run_.title, worker_, diag::for_people(left),
                   undone.empty() ? "" : ", and after that ", undone));
-  return {job_status(), supervision_.job_signal.load()};
+  return *job;
 }
 
 }  // namespace redlock::run

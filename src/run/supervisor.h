@@ -5,26 +5,19 @@
 
 #include <vector>
 
-#include "lock/timing.h"
 #include "os/clock.h"
-#include "run/job_control.h"
+#include "run/run.h"
 
 namespace redlock::run {
 
-/// The parent of the worker while there is a job (run/supervision.h): passes signals on, follows
-/// a job that is stopped (run/job_control.h), and stops the job if the worker fails to do so.
+/// The parent of the worker while there is a job (run/run.h): passes signals on, follows a job that
+/// is stopped (run/job_control.h), and stops the job if the worker fails to do so. If a system
+/// call fails, it goes on as well as it can.
 class Supervisor {
  public:
-  struct Worker {
-    pid_t pid;
-    os::Fd messages;  ///< non-blocking
-  };
-
-  /// `job`: its main process. `lock`: the name.
-  Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
-             Supervision& supervision, JobControl& job_control, os::SignalSource& signals,
-             os::ProcessTree& tree, os::Stderr& out, os::Loop& loop, LostHook hook,
-             os::ServiceManager& manager);
+  /// `messages`: from the worker, non-blocking. `job`: its main process.
+  Supervisor(Run& run, Start& start, Supervision& supervision, os::Loop& loop,
+             os::ServiceManager& manager, pid_t worker, os::Fd messages, pid_t job);
 
   /// Returns when the worker is done, or when the job has ended and the worker is dead. Gives the
   /// way in which redlock ends.
@@ -33,10 +26,10 @@ class Supervisor {
   /// Valid once watch() has returned: when a process of ours reaped the job's main process (now, if
   /// none did); and whether the lock was lost, in which case the exit status is redlock's own.
   [[nodiscard]] lock::Instant job_ended() const;
-  [[nodiscard]] bool lost() const { return supervision_.lost.load(); }
+  [[nodiscard]] bool lost() const { return supervision_.verdict == Exit(ExitStatus::lost).status; }
 
  private:
-  void turn();
+  void iterate();
   /// If the job still runs.
   void start_witness();
   void bear(const char* why);
@@ -68,22 +61,17 @@ class Supervisor {
   [[nodiscard]] bool job_left() const;
   [[nodiscard]] bool rest_ends() const;
   [[nodiscard]] bool done() const;
-  /// Supervision::kNone: not known.
-  [[nodiscard]] int job_status() const { return supervision_.job_status.load(); }
+  [[nodiscard]] bool worker_done() const { return supervision_.verdict != Supervision::kNone; }
 
-  Worker worker_;
-  pid_t job_;
-  std::string lock_;  ///< as sentences name it
-  const lock::Plan& plan_;
-  Supervision& supervision_;
+  Run& run_;
   JobControl& job_control_;
-  os::SignalSource& signals_;
-  os::ProcessTree& tree_;
-  os::Stderr& out_;
-  LostHook hook_;
-  JobKiller killer_;
+  LostHook& hook_;
+  Supervision& supervision_;
   os::Loop& loop_;
   os::ServiceManager& manager_;
+  pid_t worker_;
+  os::Fd messages_;
+  pid_t job_;
   lock::Watch watch_;
   os::SignalWitness witness_;
   lock::Instant witness_due_;
@@ -94,8 +82,8 @@ class Supervisor {
   std::vector<Held> held_;  ///< signals that are not passed on yet, in the order in which they came
   bool worker_gone_ = false;
   bool followed_end_ = false;  ///< of the main process, with a signal to what escaped the last one
-  bool reported_ = false;  ///< that the worker fails
-  bool bore_ = false;      ///< a refusal by the system, and printed a warning
+  bool reported_ = false;      ///< that the worker fails
+  bool bore_ = false;          ///< a system call that failed, and printed a warning
 };
 
 }  // namespace redlock::run

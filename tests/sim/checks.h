@@ -35,7 +35,7 @@ class Checks {
   void look_only_for(std::string_view check) { only_ = check; }
 
   /// A client's new process.
-  void session_began(std::size_t client);
+  void session_began(std::size_t client, std::size_t servers);
   void asked(std::size_t client, const lock::Ask& ask, lock::Instant now);
   void answered(std::size_t client, const lock::Reply& reply);
   void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
@@ -105,6 +105,7 @@ class Checks {
     lock::AttemptId released = 0;  ///< the latest attempt whose release was asked for
   };
   struct Lease {
+    std::size_t servers = 0;  ///< in the client's list
     lock::AttemptId attempt = 0;
     Time began{};  ///< when the attempt first asked
     std::array<Word, kMostServers> words{};

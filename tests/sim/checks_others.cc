@@ -147,7 +147,7 @@ bool Checks::is_forgotten(std::size_t client, std::size_t by) const {
   const std::uint32_t lost = forgotten_by(lease.lock_token);
   const bool joined = leases_[by].lock_token != leases_[by].granted_token;
   if (lost == 0 || ((lost & leases_[by].granted_by) == 0 && !joined)) return false;
-  const std::size_t n = schedule_->servers;
+  const std::size_t n = lease.servers;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const bool here = (lost >> i & 1U) == 0;

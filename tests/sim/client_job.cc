@@ -194,7 +194,7 @@ void Client::kill() {
   stalled_.reset();
   keeping_.reset();
   listens_.fill(0);
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
+  hang_up(false);
   session_.reset();
   if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
   start_later();
@@ -241,7 +241,7 @@ void Client::begin_keeping(const lock::Spawn& order) {
   job_.lingers = false;
   checks().ward_started(index_);
   keeping_.emplace(
-      *session_, scene_->schedule->servers,
+      *session_, servers_,
       lock::Log{
           .event = lock::Log::Event::acquired, .attempt = order.attempt, .fence = order.fence});
   drive_->change_machine(*keeping_);
@@ -264,7 +264,7 @@ void Client::warn_ward() {
 void Client::end_keeping() {
   if (scene_->story->on()) say("ends, and leaves the lock to expire");
   const bool orderly = !keeping_->warns();
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(orderly);
+  hang_up(orderly);
   job_.leader = job_.tree = false;
   keeping_.reset();
   session_.reset();

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace redlock::sim {
 
@@ -38,17 +39,19 @@ void World::set_up() {
   scene_.checks = checks_.data();
   scene_.story = &story_;
   scene_.calm = false;
+  scene_.last_used.fill({});
   scene_.settings = {schedule_->restart_grace / 1s,
                      schedule_->timing.ttl / 1ms};
   scene_.clients = &clients_;
   scene_.is_held = [this](std::size_t client, Token token) {
     const std::uint8_t lock = schedule_->client[client].lock;
     std::uint32_t holding = 0;
-    for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
+    const std::size_t servers = clients_[client].servers();
+    for (std::uint8_t i = 0; i < servers; ++i) {
       const bool has = keys(lock, real(i)).lasts(token, timeline_.now());
       if (has && !checks_[lock].is_unsure(client, i)) holding |= 1U << i;
     }
-    return is_quorum(holding);
+    return static_cast<std::size_t>(std::popcount(holding)) > servers / 2;
   };
   scene_.is_up = [this](std::uint8_t server) { return is_up(server); };
   for (std::size_t i = 0; i < schedule_->servers; ++i) {

@@ -174,6 +174,7 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
            .build = settings.build,
            .replicas = settings.replicas,
            .log_entries = settings.log_entries,
+           .list = lock.servers.substr(0, 8),
            .ttl = ttl,
            .restart_grace = settings.restart_grace},
           std::move(record),

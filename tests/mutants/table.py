@@ -70,7 +70,7 @@ MISTAKES = [
       ["servers/restart: a server restarted with an old copy of its data says so and"]),
     M("redis/scripts/parts/replica.lua", "'role:[^m].", "'role:replica.",
       "a replica gives a vote", ["servers/errors: READONLY: a replica"]),
-    M("redis/scripts/parts/vouch.lua", "before - clock > 10000000000000", "false",
+    M("redis/scripts/parts/vouch.lua", "before - clock > 1e13", "false",
       "a number near the largest one is gone on from",
       ["lock/fence: fence: a number that is none, or too large to grow, is told"]),
     M("redis/scripts/parts/leaving.lua", "elseif id == token or tonumber(ends) > clock then", "else",

@@ -137,7 +137,7 @@ std::uint32_t Checks::forgotten_by(Token token) const {
 }
 
 /// Whether `by` may have the client's lock, too: a server that forgot the lock let `by` in, and too
-/// few servers still have it to keep `by` from a quorum. With a vote on each of N servers, the
+/// few servers of its list still have it to keep `by` from a quorum. With a vote on each of N servers, the
 /// client is safe while fewer than half of them forget. With no more than a quorum of votes, it is
 /// not safe when one server forgets. Both jobs run until the client's next renewal: then a quorum
 /// says that the lock is gone ("unstopped"), or nobody answers and the lease ends ("outlived",
@@ -147,7 +147,7 @@ bool Checks::is_forgotten(std::size_t client, std::size_t by) const {
   const std::uint32_t lost = forgotten_by(lease.lock_token);
   const bool joined = leases_[by].lock_token != leases_[by].granted_token;
   if (lost == 0 || ((lost & leases_[by].granted_by) == 0 && !joined)) return false;
-  const std::size_t n = lease.servers;
+  const std::size_t n = leases_[by].servers;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const bool here = (lost >> i & 1U) == 0;

@@ -65,6 +65,7 @@ void Client::start() {
   drive_.emplace(*session_, *this);
   tokens_.begin(index_, runs_, scene_->schedule->client[index_].mode, inherited_.token);
   context_ = lock_context(lock_key(host().lock), tokens_.waiter(), scene_->settings);
+  if (scene_->schedule->rolls_out) context_.list = std::to_string(servers_);
   for (std::size_t i = 0; i < servers_; ++i) {
     links_[i].begin({.transport = scene_->network,
                      .context = &context_,

@@ -27,8 +27,10 @@ constexpr std::string_view kHeld = "if value and not ours then";
 // Of one mistake: behind one another.
 constexpr Patch kPatches[] = {
     // The counter of an old snapshot goes on as if nothing had been; one that is gone starts at 1.
-    {"run_id_ignored", "if trace~='present'then before=", "if trace=='none'then before="},
-    {"fence_from_one", "if trace~='present'then before=", "if trace=='earlier'then before="},
+    {"run_id_ignored", "if trace~='present'or field(", "if trace=='none'or field("},
+    {"fence_from_one", "if trace~='present'or field(", "if trace=='earlier'or field("},
+    // After two changes of the list, the number goes on from an old one.
+    {"list_ignored", "or field(KEYS[3],'list',8)~=ARGV[10]", ""},
     // A release deletes, or makes cooling, whatever is there.
     {"release_any", "if value==ARGV[1] or value=='cooling:'..ARGV[1] or", "if true or"},
     {"release_any", "if value~=token and value~=cooling and", "if kind=='none'and"},

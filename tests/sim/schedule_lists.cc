@@ -81,8 +81,17 @@ void Schedule::draw_two_steps(Random& random, std::size_t first) {
   if (clocks_step) fences_rise = false;
 }
 
-/// Servers that lose their data, for one of whose leases there is a witness less.
+/// Hosts that do not reach a server, so that they take the lock on no more than a quorum, and servers that lose
+/// their data.
 void Schedule::draw_losses(Random& random) {
+  for (std::uint8_t i = 0; i < clients; ++i) {
+    if (random.percent(50)) continue;
+    faults.push_back({.at = random.between(0s, calm_from / 2),
+                      .kind = Kind::isolate,
+                      .client = i,
+                      .server = static_cast<std::uint8_t>(1U << random.index(servers)),
+                      .length = random.between(timing.ttl / 2, calm_from)});
+  }
   if (clocks_step) return;
   const std::uint32_t count = random.below(4);
   for (std::uint32_t i = 0; i < count; ++i) {

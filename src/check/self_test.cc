@@ -239,7 +239,7 @@ std::chrono::seconds known_name_waits(const SelfTestResult& self_test) {
     used_before = used_before || waits.back() == waits.back().zero() || server.kept_data;
   }
   std::ranges::sort(waits);
-  const std::size_t needed = lock::blocking_minority(self_test.servers.size());
+  const std::size_t needed = lock::quorum(self_test.servers.size());
   return used_before && waits.size() >= needed ? waits[needed - 1] : std::chrono::seconds(0);
 }
 

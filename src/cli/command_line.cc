@@ -63,8 +63,8 @@ void exclude(bool both, std::string_view one, std::string_view other, std::strin
 
 /// Completes the settings. A command that takes a lock for a job needs a lease that is safe for it,
 /// and time for the job to end.
-Request settle(Draft& draft, const Environment& environment,
-               const std::vector<std::string>& names, For purpose = For::any) {
+Request settle(Draft& draft, const Environment& environment, const std::vector<std::string>& names,
+               For purpose = For::any) {
   complete(draft, environment);
   if (purpose == For::job) {
     check_kill_after(draft);
@@ -240,8 +240,8 @@ Invocation show_config(Line, Draft draft, const Environment& environment) {
 
 Invocation check(Line line, Draft draft, const Environment& environment) {
   std::erase(line.words, "");  // an empty name counts as none
-  return Check{{settle(draft, environment, line.words),
-                line.words.empty() ? "" : line.words.front()}};
+  return Check{
+      {settle(draft, environment, line.words), line.words.empty() ? "" : line.words.front()}};
 }
 
 void check_watch(const Draft& draft) {
@@ -315,10 +315,10 @@ struct Maker {
   std::size_t most_words = std::string::npos;
 };
 constexpr Maker kMakers[] = {
-    {config::kRun, run},           {config::kAcquire, acquire}, {config::kHold, hold},
-    {config::kRenew, renew},       {config::kRelease, release}, {config::kConfig, show_config, 0},
-    {config::kCheck, check, 1},    {config::kStatus, status},   {config::kList, list, 1},
-    {config::kHistory, history},   {config::kSandbox, sandbox},
+    {config::kRun, run},         {config::kAcquire, acquire}, {config::kHold, hold},
+    {config::kRenew, renew},     {config::kRelease, release}, {config::kConfig, show_config, 0},
+    {config::kCheck, check, 1},  {config::kStatus, status},   {config::kList, list, 1},
+    {config::kHistory, history}, {config::kSandbox, sandbox},
 };
 
 Invocation parse_command(Command command, std::vector<std::string> words,
@@ -345,13 +345,30 @@ constexpr std::string_view kUnlock = "release NAME TOKEN, or: redlock release --
 constexpr std::string_view kTakeAway = "release --force NAME";
 /// Words that users of other programs type (consul lock, git, docker, systemctl), and the meaning.
 constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
-    {"lock", kTake},      {"get", kTake},         {"exec", "run"},          {"unlock", kUnlock},
-    {"kill", kTakeAway},  {"delete", kTakeAway},  {"rm", kTakeAway},        {"extend", "renew"},
-    {"refresh", "renew"}, {"ls", "list"},         {"ps", "list"},           {"show", "status"},
-    {"info", "status"},   {"log", "history"},     {"doctor", "check"},      {"ping", "check"},
-    {"test", "check"},    {"settings", "config"}, {"version", "--version"},
-    {"stop", kTakeAway},  {"pause", "hold"},      {"maintenance", "hold"},
-    {"metrics", "list --prometheus"},             {"refused", "history --refused"},
+    {"lock", kTake},
+    {"get", kTake},
+    {"exec", "run"},
+    {"unlock", kUnlock},
+    {"kill", kTakeAway},
+    {"delete", kTakeAway},
+    {"rm", kTakeAway},
+    {"extend", "renew"},
+    {"refresh", "renew"},
+    {"ls", "list"},
+    {"ps", "list"},
+    {"show", "status"},
+    {"info", "status"},
+    {"log", "history"},
+    {"doctor", "check"},
+    {"ping", "check"},
+    {"test", "check"},
+    {"settings", "config"},
+    {"version", "--version"},
+    {"stop", kTakeAway},
+    {"pause", "hold"},
+    {"maintenance", "hold"},
+    {"metrics", "list --prometheus"},
+    {"refused", "history --refused"},
 };
 
 /// The command that the user probably meant, or nothing. A word of another program (lock, ls, exec)

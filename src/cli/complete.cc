@@ -75,7 +75,6 @@ class Completer {
   }
 
  private:
-
   /// Offers nothing that stands on the line already, except -S, which can be repeated. Of several
   /// long flags, the first that fits.
   void offer_flags(const Row& row) {

@@ -32,18 +32,24 @@ struct FlagHabit {
   std::string_view meant;
 };
 constexpr FlagHabit kFlagHabits[] = {
-    {"--max", "--slots", "--slots"},   {"--limit", "--slots", "--slots"},
-    {"-N", "--slots", "--slots"},      {"--concurrency", "--slots", "--slots"},
-    {"--limit", "--last", "--last"},   {"-n", "--last", "--last"},
-    {"-N", "--last", "--last"},        {"--reason", "-m", "-m"},
-    {"--nowait", "-n", "-n"},          {"--no-wait", "-n", "-n"},
-    {"--fail-fast", "-n", "-n"},       {"--reader", "-s", "-s"},
+    {"--max", "--slots", "--slots"},
+    {"--limit", "--slots", "--slots"},
+    {"-N", "--slots", "--slots"},
+    {"--concurrency", "--slots", "--slots"},
+    {"--limit", "--last", "--last"},
+    {"-n", "--last", "--last"},
+    {"-N", "--last", "--last"},
+    {"--reason", "-m", "-m"},
+    {"--nowait", "-n", "-n"},
+    {"--no-wait", "-n", "-n"},
+    {"--fail-fast", "-n", "-n"},
+    {"--reader", "-s", "-s"},
     {"--max-concurrent", "--slots", "--slots"},
     {"--force", "--once", "redlock release --force NAME"},
 };
 
 /// These stop or skip the job, so a word that is only similar does not lead to them.
-constexpr std::string_view kGraveFlags[] = {"max-runtime", "once",  "now",
+constexpr std::string_view kGraveFlags[] = {"max-runtime", "once",   "now",
                                             "force",       "newest", "replace"};
 
 /// The option that the user probably meant, or nothing. The beginning of a flag finds the flag,

@@ -68,8 +68,8 @@ FileRead read_file(const std::string& path, std::size_t most, Draft& draft) {
   }
   const mode_t mode = file.status.st_mode;
   struct statfs system {};
-  file.fifo = S_ISFIFO(mode) && ::fstatfs(fd.get(), &system) == 0 &&
-              system.f_type != kPipeFileSystem;
+  file.fifo =
+      S_ISFIFO(mode) && ::fstatfs(fd.get(), &system) == 0 && system.f_type != kPipeFileSystem;
   if (file.fifo) return file;
   file.error = os::read_all(fd.get(), file.text, most);
   // A terminal, too, gives each line to one reader only.
@@ -157,8 +157,7 @@ void add_file(Draft& draft) {
 /// What two URIs of one server have in common.
 std::vector<std::string> marks_of(const Endpoint& server) {
   if (server.kind == Endpoint::Kind::unix_socket) return {server.path};
-  if (server.kind == Endpoint::Kind::tcp)
-    return {server.address.display()};
+  if (server.kind == Endpoint::Kind::tcp) return {server.address.display()};
   std::vector<std::string> marks;
   for (const redis::Address& node : server.nodes) {
     // The same Sentinels may know several primaries.
@@ -179,7 +178,6 @@ std::string flag_name(const Row& row) {
   const std::string first(flags.front());
   return longer == flags.begin() ? first : first + "/" + std::string(*longer);
 }
-
 
 void check_servers(const Draft& draft) {
   const auto& servers = draft.settings.servers;

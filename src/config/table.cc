@@ -105,8 +105,7 @@ Enum to_choice(std::string_view value) {
 void set_tls_insecure(Draft& draft, std::string_view value) {
   const bool yes = value.empty() || value == "1" || value == "true";  // empty: the flag
   if (!yes && value != "0" && value != "false") reject("0 or 1", value);
-  draft.settings.tls.verify =
-      yes ? TlsSettings::Verify::nothing : TlsSettings::Verify::server;
+  draft.settings.tls.verify = yes ? TlsSettings::Verify::nothing : TlsSettings::Verify::server;
 }
 
 /// A host's name, which is not an IP address.

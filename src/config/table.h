@@ -132,9 +132,9 @@ struct Options {
   int on_lost_signal = 0;                             ///< acquire; 0: none
   std::optional<std::chrono::milliseconds> hold_for;  ///< hold, renew
   std::optional<std::chrono::milliseconds> until;     ///< hold, renew, history: Unix time
-  bool now = false;        ///< release --force: do not wait for the end of the job
-  bool yes = false;        ///< release --force: do not ask
-  bool wait_gone = false;  ///< release --force
+  bool now = false;           ///< release --force: do not wait for the end of the job
+  bool yes = false;           ///< release --force: do not ask
+  bool wait_gone = false;     ///< release --force
   bool forget_build = false;  ///< release
   std::optional<std::chrono::milliseconds> since;  ///< history: Unix time
   std::optional<std::chrono::milliseconds> at;     ///< history; excludes `since` and `until`

@@ -121,8 +121,7 @@ class Scan {
   void end_of_line() {
     skip(kSpace);
     if (rest_.empty() || at('#') || at('\n') || at('\r')) return;
-    reject(
-        "unexpected text after the value (a comment begins with #; a quote in \"...\" is \\\")");
+    reject("unexpected text after the value (a comment begins with #; a quote in \"...\" is \\\")");
   }
 
   [[noreturn]] void reject(unsigned line, const std::string& why) const {
@@ -136,8 +135,8 @@ class Scan {
     const std::string_view all = rest_;
     while (!rest_.empty()) {
       const std::string_view character = rest_.substr(0, os::length_of_first(rest_));
-      const bool control = os::is_control(character.front()) && !at('\t') && !at('\n') &&
-                           !rest_.starts_with("\r\n");
+      const bool control =
+          os::is_control(character.front()) && !at('\t') && !at('\n') && !rest_.starts_with("\r\n");
       if (control || os::code_of(character) == 0) {
         reject("expected text in UTF-8 without control characters");
       }

@@ -253,8 +253,7 @@ std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t befo
                 "(docker's --env-file keeps them)");
   }
   // Without a scheme in the whole value, a word is no part of a password with blanks.
-  const std::string meant =
-      value.find("://") == value.npos ? redis::with_scheme(uris.front()) : "";
+  const std::string meant = value.find("://") == value.npos ? redis::with_scheme(uris.front()) : "";
   if (!meant.empty()) {
     throw Error(ExitStatus::usage,
                 '"' + std::string(uris.front()) + "\" is not a server's URI; write " + meant);

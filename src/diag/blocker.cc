@@ -172,9 +172,9 @@ std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
   if (!refusal.ttl_left) return who + "; it never expires by itself";
   if (blocker.late) who += "; " + describe(*blocker.late);
   who += cooling || blocker.late ? "; free in "
-         : revoked             ? "; free at the latest in "
-         : blocker.maintenance ? "; the hold ends in "
-                               : "; unless renewed it expires in ";
+         : revoked               ? "; free at the latest in "
+         : blocker.maintenance   ? "; the hold ends in "
+                                 : "; unless renewed it expires in ";
   return who + for_people(*refusal.ttl_left);
 }
 

@@ -29,8 +29,8 @@ struct Overdue {
 
 /// How long ago the holder of a lock renewed it, by the time that its lease has left, or the key of
 /// a lock without a minimum hold. None if that is not known, or if no process renews the lock.
-std::optional<std::chrono::milliseconds> renewed_ago(
-    const records::Holder& holder, std::optional<std::chrono::milliseconds> left);
+std::optional<std::chrono::milliseconds> renewed_ago(const records::Holder& holder,
+                                                     std::optional<std::chrono::milliseconds> left);
 
 /// None if the holder has missed no renewal. (It renews after a third of the ttl; half of it leaves
 /// time for a slow server.) For a lock that is held: nobody renews one that cools or is revoked.
@@ -50,10 +50,10 @@ struct Blocker {
   bool maintenance;
   bool shared;
   std::optional<Overdue> late;  ///< of a lock that one job holds
-  std::string_view verb;      ///< "held by ", "cooling down after "…
-  std::string_view nobody;    ///< stands for a holder that is not known: "another program"…
-  std::string_view says_why;  ///< " (its key says nothing about itself)"…
-  std::string_view job;       ///< what happens to the job of a revoked lock
+  std::string_view verb;        ///< "held by ", "cooling down after "…
+  std::string_view nobody;      ///< stands for a holder that is not known: "another program"…
+  std::string_view says_why;    ///< " (its key says nothing about itself)"…
+  std::string_view job;         ///< what happens to the job of a revoked lock
 };
 
 /// "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s", "cooling down after …", or what is known

@@ -56,7 +56,8 @@ bool some_are(const std::vector<lock::Complaint>& complaints) {
 }
 
 std::string_view op_name(lock::Op op) {
-  constexpr std::string_view kInOrder[] = {  // of lock::Op
+  constexpr std::string_view kInOrder[] = {
+      // of lock::Op
       "acquire",         "renew",  "repair",  "commit fence", "mark as done",
       "remove the mark", "revoke", "release", "release",      "look for a release"};
   static_assert(std::size(kInOrder) == static_cast<std::size_t>(lock::Op::leave_queue));
@@ -168,8 +169,7 @@ void Reporter::say(const lock::Report& report) {
           [this](const MarkUnconfirmed& unconfirmed) {
             line(Verbosity::normal,
                  "warning: too few servers know that the job of {} was done, {}: {}", lock_,
-                 without_mark(unconfirmed.mark),
-                 list(unconfirmed.complaints));
+                 without_mark(unconfirmed.mark), list(unconfirmed.complaints));
           },
           [this](const auto& each) { tell(each); },
       },
@@ -179,8 +179,8 @@ void Reporter::say(const lock::Report& report) {
 void Reporter::say_ending(std::size_t processes, lock::Duration kill_in) {
   if (processes == 0) return;
   const bool one = processes == 1;
-  line(Verbosity::normal, "{}: {} process{} of the job {} still ending, KILL in {}", lock_, processes,
-       one ? "" : "es", one ? "is" : "are", for_people(kill_in));
+  line(Verbosity::normal, "{}: {} process{} of the job {} still ending, KILL in {}", lock_,
+       processes, one ? "" : "es", one ? "is" : "are", for_people(kill_in));
 }
 
 void Reporter::tell(const Superseded& superseded) {
@@ -220,14 +220,15 @@ void Reporter::tell(const Contended& contended) {
       obstructed          ? fmt::format("could not get {} within {}; {}", lock_, limit, needs)
       : contended.refusal ? fmt::format("{} is still {} after {}", lock_,
                                         name_blocker(*contended.refusal, news_.slots), limit)
-                          : fmt::format("could not get {} within {}, because several processes "
-                                        "want it at the same time",
-                                        lock_, limit);
+                          : fmt::format(
+                                "could not get {} within {}, because several processes "
+                                "want it at the same time",
+                                lock_, limit);
   const auto late = contended.refusal ? Blocker(*contended.refusal).late : std::nullopt;
   std::string but = ",";
   if (late) {
-    but = fmt::format("; {}; free in {};", describe(*late),
-                      for_people(*contended.refusal->ttl_left));
+    but =
+        fmt::format("; {}; free in {};", describe(*late), for_people(*contended.refusal->ttl_left));
   }
   line(Verbosity::normal, "{}{} giving up (status {})", why, but, news_.conflict_status);
 }
@@ -274,7 +275,8 @@ void Reporter::tell(const Stopping& stopping) {
       return line(Verbosity::quiet, "{} was lost, stopping the job: {}", lock_,
                   list(stopping.complaints));
     case lock::StopReason::lease_ending:
-      return line(Verbosity::quiet, "{} could not be renewed in time, stopping the job {}: {}", lock_,
+      return line(Verbosity::quiet, "{} could not be renewed in time, stopping the job {}: {}",
+                  lock_,
                   stopping.expired ? "although the lock has expired" : "before the lock expires",
                   list(stopping.complaints));
     case lock::StopReason::max_runtime:

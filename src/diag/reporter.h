@@ -47,8 +47,8 @@ class Reporter {
   /// A release by token did not reach enough servers.
   void say_not_released(const std::vector<lock::Complaint>& complaints);
 
-  /// Only when detailed: an answer of a server. Always warns of a holder with other settings, and of
-  /// a server where --newest has no effect.
+  /// Only when detailed: an answer of a server. Always warns of a holder with other settings, and
+  /// of a server where --newest has no effect.
   void say_vote(const lock::Reply& reply);
 
   /// Only when detailed: a notice from a server for the holder. Empty: the subscription has begun.

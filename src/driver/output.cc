@@ -51,8 +51,8 @@ int write_in_place(const std::string& path, const std::string& text, int flags) 
 
 /// Returns an errno; 0: success.
 int write_file(const std::string& path, const std::string& text) {
-  const bool is_link_to_open_file = path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
-                                    path.starts_with("/proc/self/fd/");
+  const bool is_link_to_open_file =
+      path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
   if (is_link_to_open_file) return write_in_place(path, text, O_TRUNC);
   struct stat status {};
   const bool there = ::lstat(path.c_str(), &status) == 0;

@@ -43,8 +43,8 @@ std::string_view variable_of(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The page of the CI job in which we run: of GitHub Actions, GitLab, Buildkite, CircleCI, Jenkins or
-/// Azure Pipelines, by the variables that their manuals name; or empty.
+/// The page of the CI job in which we run: of GitHub Actions, GitLab, Buildkite, CircleCI, Jenkins
+/// or Azure Pipelines, by the variables that their manuals name; or empty.
 std::string page_of_ci_job() {
   if (const auto run = variable_of("GITHUB_RUN_ID"); !run.empty()) {
     return fmt::format("{}/{}/actions/runs/{}", variable_of("GITHUB_SERVER_URL"),
@@ -162,8 +162,8 @@ redis::Timeouts timeouts_of(const config::Settings& settings) {
 redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
                               std::chrono::milliseconds ttl, std::function<std::string()> record,
                               std::string held_token) {
-  const bool redisson = held_token.empty() ? settings.as == config::As::redisson
-                                           : lock::is_of_redisson(held_token);
+  const bool redisson =
+      held_token.empty() ? settings.as == config::As::redisson : lock::is_of_redisson(held_token);
   return {settings.servers,
           {.lock_key = lock.key,
            .redisson = redisson,
@@ -174,6 +174,7 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
            .build = settings.build,
            .replicas = settings.replicas,
            .log_entries = settings.log_entries,
+           .list = lock.servers.substr(0, 8),
            .ttl = ttl,
            .restart_grace = settings.restart_grace},
           std::move(record),

@@ -116,9 +116,10 @@ Waiting Acquisition::waiting() const {
           .asked = finished_a_round_,
           .lacks_quorum = finished_a_round_ && missing_since_.has_value(),
           .obstructed = obstacles_.prevail() && !short_since_,
-          .distrusted = how_many(troubles_, [](const auto& trouble) {
-            return trouble && std::holds_alternative<Granted>(*trouble);
-          }) > 0,
+          .distrusted = how_many(troubles_,
+                                 [](const auto& trouble) {
+                                   return trouble && std::holds_alternative<Granted>(*trouble);
+                                 }) > 0,
           .answering = answering(),
           .servers = troubles_.size(),
           .place = waiter_.place(),
@@ -129,8 +130,8 @@ Waiting Acquisition::waiting() const {
 void Acquisition::wake(Duration in, Instant now) {
   if (state_ != State::trying) return;
   const Instant earliest = round_began_ + between_woken_rounds(woken_rounds_);
-  ask_again_ = std::min(ask_again_,
-                        in > Duration::zero() ? moment_after(now, in) : std::max(now, earliest));
+  ask_again_ =
+      std::min(ask_again_, in > Duration::zero() ? moment_after(now, in) : std::max(now, earliest));
 }
 
 /// The servers wake the next waiter when we leave the queue, so our votes go back before.
@@ -284,8 +285,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
 /// the same kind, which would replace us in return.
 void Acquisition::replace_holder(Effects& effects) {
   const Refused* const main = attempt_.main_refusal();
-  const bool revoked =
-      main != nullptr && read_value(main->blocker).kind == Value::Kind::revoked;
+  const bool revoked = main != nullptr && read_value(main->blocker).kind == Value::Kind::revoked;
   Replace order{attempt_.revocable()};
   replaces_ = !revoked && order.refusals.empty();
   if (!order.refusals.empty()) effects.emplace_back(std::move(order));
@@ -301,11 +301,11 @@ void Acquisition::record_revoked(const Reply& reply, Effects& effects) {
   if (revocations_ < blocking_minority(plan_.servers) || !revokes_) return;
   if (std::exchange(logs_revocation_, true)) return;
   std::vector<std::string> others = revoked->readers;
-  if (others.empty()) others.emplace_back(read_value(std::get<op::Revoke>(reply.ask.operation).value).token);
+  if (others.empty())
+    others.emplace_back(read_value(std::get<op::Revoke>(reply.ask.operation).value).token);
   for (std::string& other : others) {
-    effects.emplace_back(Log{.event = Log::Event::revoked,
-                             .attempt = attempt_.id(),
-                             .other = std::move(other)});
+    effects.emplace_back(
+        Log{.event = Log::Event::revoked, .attempt = attempt_.id(), .other = std::move(other)});
   }
 }
 
@@ -398,8 +398,7 @@ void Acquisition::give_up(State why, Effects& effects) {
   if (why == State::conflict) {
     const Duration waited = plan_.patience.wait.value_or(Duration::zero());
     const auto obstacles = waiting().obstructed ? complaints() : std::vector<Complaint>();
-    effects.emplace_back(
-        report::Contended{waiting().refusal, When::gives_up, waited, obstacles});
+    effects.emplace_back(report::Contended{waiting().refusal, When::gives_up, waited, obstacles});
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.votes()[server].state != Attempt::VoteState::asked) continue;

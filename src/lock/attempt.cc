@@ -140,9 +140,10 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
   return answered >= needed ? Verdict::split : Verdict::unavailable;
 }
 
-/// Any N - quorum + 1 servers share a server with the quorum of the previous holder, so this many
-/// must have been running since then. A new installation has nothing to remember: every server
-/// answers, grants, and knows of no earlier life.
+/// The previous holder may have had a list with one server more or less. Its quorum shares a server
+/// with each quorum of ours, so a quorum must have been running since then. A new installation has
+/// nothing to remember: every server answers, grants, and knows of no earlier life. One of two may
+/// have forgotten a holder that had the other vote from a third server.
 bool Attempt::trustworthy(Instant now) const {
   if (is_join(id_)) return true;  // the lock exists, so the servers have forgotten nothing
   std::size_t trusted = 0;
@@ -152,7 +153,8 @@ bool Attempt::trustworthy(Instant now) const {
     trusted += vote.grant.distrusted_for == std::chrono::seconds::zero() ? 1 : 0;
     maybe_new += vote.grant.may_be_new ? 1 : 0;
   }
-  return trusted >= blocking_minority(votes_.size()) || maybe_new == votes_.size();
+  const std::size_t servers = votes_.size();
+  return trusted >= quorum(servers) || (servers != 2 && maybe_new == servers);
 }
 
 std::optional<std::pair<ServerIndex, ServerIndex>> Attempt::same_server() const {

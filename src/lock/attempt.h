@@ -153,9 +153,7 @@ class Obstacles {
 
  private:
   void spare_holder(std::size_t at_least);
-  void judge() {
-    prevail_ = how_many(stand_, std::identity()) >= blocking_minority(stand_.size());
-  }
+  void judge() { prevail_ = how_many(stand_, std::identity()) >= blocking_minority(stand_.size()); }
 
   std::vector<std::string> answers_;  ///< by server, the latest ones; empty: it would grant
   std::vector<bool> stand_;           ///< by server: it is an obstacle

@@ -31,7 +31,8 @@ struct Kill {
 /// Find out how long it takes to kill the job; the answer is KillCost.
 struct Measure {};
 
-/// The main process ended a while ago: report what it has left and must end before the lock is free.
+/// The main process ended a while ago: report what it has left and must end before the lock is
+/// free.
 struct TellEnding {
   Duration kill_in;
 };
@@ -89,10 +90,10 @@ std::vector<Complaint> complaints_unless(const std::vector<PerServer>& all, Fine
 /// A line for the log that servers keep of a lock. For people: no decision depends on it.
 struct Log {
   enum class Event {
-    acquired,  ///< the job has run for a while
-    released,  ///< also when the command could not be started
-    lost,      ///< the lock was not ours any more, or could not be renewed
-    skipped,   ///< --once: another run already did our work
+    acquired,    ///< the job has run for a while
+    released,    ///< also when the command could not be started
+    lost,        ///< the lock was not ours any more, or could not be renewed
+    skipped,     ///< --once: another run already did our work
     superseded,  ///< --newest, --build: a newer run makes ours needless
     revoked,     ///< --replace: we took the lock from another run
   };

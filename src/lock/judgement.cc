@@ -93,8 +93,7 @@ Tally count(const std::vector<std::optional<Answer>>& answers, const std::vector
       // Only the holder makes a lock cool, at the end of its job: that is as good as a release.
       const std::string_view owner = owner_of(std::get<Sighting>(seen[server]));
       const Value now = read_value(not_mine->blocker);
-      const bool ended =
-          !owner.empty() && now.kind == Value::Kind::cooling && now.token == owner;
+      const bool ended = !owner.empty() && now.kind == Value::Kind::cooling && now.token == owner;
       ++(ended ? tally.gone : tally.changed);
     } else {
       ++(std::holds_alternative<Missing>(answer) ? tally.gone : tally.failed);

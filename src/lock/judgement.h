@@ -33,12 +33,12 @@ struct Sighting {
   std::string value;  ///< the token, another form of lock/value.h, or anything. other: its type
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: it never expires
   std::chrono::milliseconds lease_left{};  ///< by its last renewal, may be over; else ttl_left
-  std::string holder;       ///< the holder (JSON as it stored it), empty if unknown
+  std::string holder;                      ///< the holder (JSON as it stored it), empty if unknown
   std::uint64_t fence = 0;  ///< this server's number for that token, 0 if it has none
   unsigned holds = 0;       ///< how many processes hold it, with those that joined; 0: unknown
-  std::string owner;       ///< other: the process that holds it, if known
-  std::int64_t count = 0;  ///< other: how often the owner holds it
-  std::string run{};       ///< the name of the token's run in the log; empty: the key is no string
+  std::string owner;        ///< other: the process that holds it, if known
+  std::int64_t count = 0;   ///< other: how often the owner holds it
+  std::string run{};        ///< the name of the token's run in the log; empty: the key is no string
   std::vector<Reader> readers{};  ///< of a shared lock; the first 100
   std::size_t reader_count = 0;   ///< how many there are, at least those
 };

@@ -319,8 +319,9 @@ Instant RunningJob::runtime_end() const {
 WorkerState RunningJob::worker_state() const {
   using Phase = WorkerState::Phase;
   const Phase phase = !stop_began_ ? Phase::running : stopping() ? Phase::stopping : Phase::ending;
-  return {phase,       stop_began_ ? kill_due() : term_at(), lease_.end(),
-          head_start_, stop_reason_,                         lease_.gone_by()};
+  return {phase,        stop_began_ ? kill_due() : term_at(),
+          lease_.end(), head_start_,
+          stop_reason_, lease_.gone_by()};
 }
 
 }  // namespace redlock::lock

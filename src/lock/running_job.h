@@ -60,10 +60,10 @@ class Lease {
   struct Voter {
     Whose latest = Whose::none;  ///< last definite answer
     Instant expires{};
-    std::string run_id;         ///< the server's run_id when it granted; empty if unknown
-    bool wants_repair = false;  ///< answered "missing", and no quorum has renewed since
-    bool twin = false;          ///< the same server as an earlier one: has no vote
-    Answer last = Missing{};    ///< for messages
+    std::string run_id;                ///< the server's run_id when it granted; empty if unknown
+    bool wants_repair = false;         ///< answered "missing", and no quorum has renewed since
+    bool twin = false;                 ///< the same server as an earlier one: has no vote
+    Answer last = Missing{};           ///< for messages
     std::uint32_t answered_round = 0;  ///< the last round that it answered; 0: none
     std::uint32_t renewed_round = 0;   ///< the last round in which it renewed; 0: none
   };
@@ -164,10 +164,10 @@ class RunningJob {
   bool measured_ = false;  ///< a measurement was ordered since the last renewal
   Duration head_start_{};  ///< how much earlier the job must end because it has many processes
   std::optional<StopReason> stop_reason_;
-  std::optional<Instant> stop_began_;  ///< the grace before KILL counts from here
+  std::optional<Instant> stop_began_;     ///< the grace before KILL counts from here
   std::optional<Instant> say_ending_at_;  ///< when to report that something of the job is left
-  bool grace_over_ = false;  ///< the first KILL is due
-  bool unwinding_ = false;   ///< the last KILL was for the next stage's supervisor
+  bool grace_over_ = false;               ///< the first KILL is due
+  bool unwinding_ = false;                ///< the last KILL was for the next stage's supervisor
   Instant last_kill_ = kNever;
   Duration pause_ = kKillAgain;
 };

@@ -31,11 +31,7 @@ constexpr Duration kShortRun = milliseconds(500);
 }  // namespace
 
 Session::Session(const Plan& plan, Instant now)
-    : plan_(plan),
-      now_(now),
-      began_(now),
-      acquisition_(plan, now),
-      done_marks_(plan.servers) {}
+    : plan_(plan), now_(now), began_(now), acquisition_(plan, now), done_marks_(plan.servers) {}
 
 Effects Session::step(const Event& event, Instant now) {
   now_ = now;
@@ -392,7 +388,8 @@ void Session::undo_release() {
   if (mark_of(plan_) == Mark::once) done_marks_.undo(effects_);
   if (!cools_) return;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    effects_.emplace_back(Ask{.server = server, .attempt = lease().attempt(), .operation = op::Leave{}});
+    effects_.emplace_back(
+        Ask{.server = server, .attempt = lease().attempt(), .operation = op::Leave{}});
   }
 }
 

@@ -88,9 +88,8 @@ void Waiter::leave(Effects& effects, bool has_lock) {
   best_place_ = place_ = length_ = 0;
   for (ServerIndex server = 0; server < leaving_.size(); ++server) {
     leaving_[server] = true;
-    effects.emplace_back(Ask{.server = server,
-                             .attempt = kNoAttempt,
-                             .operation = op::LeaveQueue{has_lock}});
+    effects.emplace_back(
+        Ask{.server = server, .attempt = kNoAttempt, .operation = op::LeaveQueue{has_lock}});
   }
 }
 

@@ -72,7 +72,7 @@ struct Drawing {
   void text(double x, int y, std::string_view kind, std::string_view text,
             std::string_view anchor = "start") {
     out += fmt::format("<text x=\"{:.2f}%\" y=\"{}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n",
-                        x, y, kind, anchor, escaped(text));
+                       x, y, kind, anchor, escaped(text));
   }
 
   /// `x`, `width`: in percent. `about`: the tooltip.
@@ -91,7 +91,7 @@ struct Drawing {
 
   void line(double x, int from, int to, std::string_view kind, const std::string& about = {}) {
     out += fmt::format("<line class=\"{}\" x1=\"{:.3f}%\" x2=\"{:.3f}%\" y1=\"{}\" y2=\"{}\">",
-                        kind, x, x, from, to);
+                       kind, x, x, from, to);
     if (!about.empty()) out += "<title>" + escaped(about) + "</title>";
     out += "</line>\n";
   }
@@ -319,8 +319,7 @@ std::string row_of_table(const PastRun& run, milliseconds now) {
   const Outcome outcome = outcome_of(run);
   return "<tr>" + cell(run.knows_beginning ? config::format_moment(run.began) : "-") +
          cell(outcome.whole, outcome.failed ? "bad" : "") +
-         cell(diag::bare_name(run.lock), "name") +
-         cell(length ? diag::for_people(*length) : "-") +
+         cell(diag::bare_name(run.lock), "name") + cell(length ? diag::for_people(*length) : "-") +
          cell(who_of(run)) + cell(run.entry.waited ? diag::for_people(*run.entry.waited) : "-") +
          cell(diag::work_of(run.entry.who)) + "</tr>\n";
 }

@@ -13,28 +13,26 @@ struct Range {
 };
 
 /// https://www.unicode.org/reports/tr9/ (bidirectional text), and the characters that are invisible
-/// (Default_Ignorable_Code_Point in DerivedCoreProperties.txt). Not U+200C, U+200D and the variation
-/// selectors: Persian, the scripts of India and emoji need them.
+/// (Default_Ignorable_Code_Point in DerivedCoreProperties.txt). Not U+200C, U+200D and the
+/// variation selectors: Persian, the scripts of India and emoji need them.
 constexpr Range kHarmful[] = {
-    {0x0, 0x1f},         // C0
-    {0x7f, 0x9f},        // DEL and C1: U+009B begins an escape sequence
-    {0xad, 0xad},        // soft hyphen
-    {0x34f, 0x34f},      // combining grapheme joiner
-    {0x61c, 0x61c},      // Arabic letter mark
-    {0x115f, 0x1160},    // Hangul fillers, as U+3164 and U+FFA0
-    {0x17b4, 0x17b5},    // invisible vowels of Khmer
-    {0x180b, 0x180f},    // Mongolian variation selectors, vowel separator
-    {0x200b, 0x200b},    // zero-width space
-    {0x200e, 0x200f},    // left-to-right and right-to-left mark
-    {0x2028, 0x202e},    // line and paragraph separator, embeddings, overrides
-    {0x2060, 0x206f},    // invisible operators, isolates, deprecated format characters
-    {0x3164, 0x3164},
-    {0xfeff, 0xfeff},    // byte order mark
-    {0xffa0, 0xffa0},
-    {0xfff0, 0xfffb},    // not assigned, annotations
-    {0x1bca0, 0x1bca3},  // controls of shorthand
-    {0x1d173, 0x1d17a},  // controls of musical notation
-    {0xe0000, 0xe0fff},  // tags
+    {0x0, 0x1f},       // C0
+    {0x7f, 0x9f},      // DEL and C1: U+009B begins an escape sequence
+    {0xad, 0xad},      // soft hyphen
+    {0x34f, 0x34f},    // combining grapheme joiner
+    {0x61c, 0x61c},    // Arabic letter mark
+    {0x115f, 0x1160},  // Hangul fillers, as U+3164 and U+FFA0
+    {0x17b4, 0x17b5},  // invisible vowels of Khmer
+    {0x180b, 0x180f},  // Mongolian variation selectors, vowel separator
+    {0x200b, 0x200b},  // zero-width space
+    {0x200e, 0x200f},  // left-to-right and right-to-left mark
+    {0x2028, 0x202e},  // line and paragraph separator, embeddings, overrides
+    {0x2060, 0x206f},  // invisible operators, isolates, deprecated format characters
+    {0x3164, 0x3164},   {0xfeff, 0xfeff},  // byte order mark
+    {0xffa0, 0xffa0},   {0xfff0, 0xfffb},  // not assigned, annotations
+    {0x1bca0, 0x1bca3},                    // controls of shorthand
+    {0x1d173, 0x1d17a},                    // controls of musical notation
+    {0xe0000, 0xe0fff},                    // tags
 };
 
 }  // namespace

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -124,8 +124,8 @@ Spawned start_child(const std::vector<std::string>& argv,
   const std::vector<char*> arguments = pointers(argv);
   const std::vector<char*> variables = pointers(environment);
   volatile int error = 0;
-  const pid_t pid = vfork_exec(paths.data(), arguments.data(), variables.data(), signals,
-                               placement, error);
+  const pid_t pid =
+      vfork_exec(paths.data(), arguments.data(), variables.data(), signals, placement, error);
   if (pid < 0) return {.error = errno, .no_process = true};
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);
@@ -245,14 +245,16 @@ std::string why_not_run(const std::string& command, int error) {
     const bool crlf = line.find('\r') != std::string::npos;
     return "the interpreter in its first line, " + printable(interpreter) +
            (crlf ? ", is followed by a carriage return (CR LF, as on Windows); convert the file: "
-                   "sed -i 's/\\r$//' " + printable(file)
+                   "sed -i 's/\\r$//' " +
+                       printable(file)
                  : ": " + reason);
   }
   if (line.find('\0') == std::string::npos) return reason;
   return error == ENOEXEC
              ? reason + ": it is a program for another kind of machine"
-             : reason + ": the file exists, but the loader (ld.so) that it needs does not; is it a "
-                        "program for another system?";
+             : reason +
+                   ": the file exists, but the loader (ld.so) that it needs does not; is it a "
+                   "program for another system?";
 }
 
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,

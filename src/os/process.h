@@ -72,8 +72,8 @@ struct Placement {
 
 /// Starts argv[0] as execvp(3) does, but leaves no binary file to /bin/sh: with our descriptors,
 /// directory and limits, with the signal mask and dispositions that redlock had at its own start,
-/// and with exactly `environment` ("NAME=value"). Returns once the command runs or its start has failed. To give it the terminal,
-/// SIGTTOU must be blocked.
+/// and with exactly `environment` ("NAME=value"). Returns once the command runs or its start has
+/// failed. To give it the terminal, SIGTTOU must be blocked.
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement);
 

@@ -254,18 +254,16 @@ void ProcessTree::signal_escaped(int number) {
 /// so is one that was spared itself: then by the beginning of the pass.
 bool ProcessTree::is_spared(const ProcessEntry& process) const {
   if (!spares_ || process.pid == leader_) return false;
-  const auto parent = std::ranges::lower_bound(reached_, process.parent, {}, [](const auto& each) {
-    return each.first;
-  });
+  const auto parent = std::ranges::lower_bound(reached_, process.parent, {},
+                                               [](const auto& each) { return each.first; });
   const bool known = parent != reached_.end() && parent->first == process.parent;
   return process.younger_than(known ? parent->second : began_);
 }
 
 void ProcessTree::note_reached(const ProcessEntry& process) {
   if (!spares_ || has_it_by_group(process)) return;
-  const auto place = std::ranges::upper_bound(reached_, process.pid, {}, [](const auto& each) {
-    return each.first;
-  });
+  const auto place = std::ranges::upper_bound(reached_, process.pid, {},
+                                              [](const auto& each) { return each.first; });
   reached_.insert(place, {process.pid, table_.now()});
 }
 

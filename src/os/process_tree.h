@@ -83,8 +83,8 @@ class ProcessTree {
   /// The child of a descendant that forks at that moment may escape: a caller that must be sure
   /// calls again until empty(). For some milliseconds, a KILL hunts processes that fork and exit in
   /// a loop. `then`: another signal, sent to each after the first; or 0. `except_group`: the
-  /// members of this process group have the signal already (getpgrp() is 0 for a group from outside our PID
-  /// namespace).
+  /// members of this process group have the signal already (getpgrp() is 0 for a group from outside
+  /// our PID namespace).
   Pass signal(int number, int then = 0, pid_t except_group = kNoGroup);
 
   /// Signal `number` has ended the main process. If that got it from us, it had no trap. So the

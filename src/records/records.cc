@@ -135,7 +135,8 @@ std::string as_word(std::string_view word) {
 
 std::string_view reason_of(const lock::Log& log) {
   if (!log.stopped) return log.event == lock::Log::Event::lost ? "not ours when the job ended" : "";
-  constexpr std::string_view kInOrder[] = {  // of lock::StopReason
+  constexpr std::string_view kInOrder[] = {
+      // of lock::StopReason
       "lost", "could not be renewed", "--max-runtime", "redlock was killed"};
   static_assert(std::size(kInOrder) ==
                 static_cast<std::size_t>(lock::StopReason::supervisor_gone) + 1);
@@ -234,7 +235,8 @@ std::optional<Holder> revocation_in_notice(std::string_view text) {
 }
 
 std::string_view word_for(lock::Log::Event event) {
-  constexpr std::string_view kInOrder[] = {  // of lock::Log::Event
+  constexpr std::string_view kInOrder[] = {
+      // of lock::Log::Event
       "acquired", "released", "lost", "skipped", "superseded", "revoked"};
   static_assert(std::size(kInOrder) == static_cast<std::size_t>(lock::Log::Event::revoked) + 1);
   return kInOrder[static_cast<std::size_t>(event)];

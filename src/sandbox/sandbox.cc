@@ -392,8 +392,7 @@ Exit carry_out(const cli::Sandbox& wanted) {
                  stderr);
     }
   }
-  return run_command(command,
-                     environment_for(keeper.servers(), password, wanted.command.empty()));
+  return run_command(command, environment_for(keeper.servers(), password, wanted.command.empty()));
 }
 
 }  // namespace redlock::sandbox

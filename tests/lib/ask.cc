@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// redlock_ask SOCKET [-a PASSWORD] [-n DATABASE] WORD…: sends one command to the server on that Unix
-// socket and prints its reply as redis-cli does, which takes six times as long: it starts OpenSSL
-// first. The tests send more than ten thousand commands.
+// redlock_ask SOCKET [-a PASSWORD] [-n DATABASE] WORD…: sends one command to the server on that
+// Unix socket and prints its reply as redis-cli does, which takes six times as long: it starts
+// OpenSSL first. The tests send more than ten thousand commands.
 
 #include <hiredis/hiredis.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// redlock_launch PROGRAM ARG…: becomes that program, in a session of its own, and the kernel kills it with the process
-// that started it. The tests start some thousands of servers and tools in this way; setsid and setpriv together would
-// take twice as long.
+// redlock_launch PROGRAM ARG…: becomes that program, in a session of its own, and the kernel kills
+// it with the process that started it. The tests start some thousands of servers and tools in this
+// way; setsid and setpriv together would take twice as long.
 
 #include <sys/prctl.h>
 #include <unistd.h>

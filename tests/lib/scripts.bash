@@ -23,6 +23,8 @@ answers() {
   [[ $output == "$1" ]] || fail "${*:2}: it answers '$output', not '$1'"
 }
 
+LIST=0123abcd # the id of a list of servers
+
 # take TOKEN [HOLD [WAITER TICKET]]: asks for the lock, as a writer, a reader or for a slot: the token says it. The
 # grace is $GRACE seconds, the ttl $TTL ms.
 GRACE=0
@@ -33,7 +35,7 @@ take() {
     s*) script=acquire_shared keys+=("$READERS") ;;
     p*) script=acquire_slot keys+=("$READERS") ;;
   esac
-  answer_of "$script" "${#keys[@]}" "${keys[@]}" "$1" "$TTL" '{}' "$GRACE" "$TTL" "${2-$1}" "${3-}" "${4-}" "$LINE"
+  answer_of "$script" "${#keys[@]}" "${keys[@]}" "$1" "$TTL" '{}' "$GRACE" "$TTL" "${2-$1}" "${3-}" "${4-}" "$LINE" "$LIST"
 }
 
 # told BEGINNING…: that is how the last answer begins.

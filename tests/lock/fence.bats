@@ -27,7 +27,7 @@ run_lock() { run --separate-stderr "$REDLOCK" run "$@" L -- sh -c 'echo "$REDLOC
 # acquire: the script asks A for the lock with $TOKEN; prints the answer, a word a line.
 acquire() {
   cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' "$FENCE" 'redlock:{L}:dead' \
-    "$TOKEN" 60000 '{"pid":1}' 0 60000 "$TOKEN" '' '' 'redlock:{L}:'
+    "$TOKEN" 60000 '{"pid":1}' 0 60000 "$TOKEN" '' '' 'redlock:{L}:' 0123abcd
 }
 
 # number: the fence in the last $output of acquire.
@@ -186,6 +186,65 @@ refused() {
   run_lock --restart-grace 0
   assert_status 0
   ((output > last)) || fail "$output after $last"
+}
+
+# missed NAME…: these servers did not get the last five numbers.
+missed() {
+  local name
+  for name in "$@"; do cli "$name" hset "$FENCE" value $((last - 5)) >/dev/null; done
+}
+
+# rises SERVER…: with these servers as the list, the next number is larger than the last one.
+rises() {
+  local name uris=() uri
+  for name in "$@"; do
+    uri=${name}_URI
+    uris+=("${!uri}")
+  done
+  REDLOCK_SERVERS="${uris[*]}" run_lock -vv --restart-grace 0
+  assert_status 0
+  ((output > last)) || fail "$output after $last with $*"
+  last=$output
+}
+
+@test "fence: it rises while the list shrinks, of a name that nobody used with the list in between, too" {
+  servers 5
+  local last=0
+  rises A B C D E
+  missed A B
+  kill_server C
+  rises A B C
+  missed A
+  rises A
+}
+
+@test "fence: only the first run with another list goes on from the clock" {
+  servers 2
+  local last=0 before
+  rises A B
+  before=$last
+  rises B A
+  ((last == before + 1)) || fail "$last after $before: $stderr"
+  # That is one round trip less: servers whose numbers are equal need no commit.
+  [[ $stderr != *'commit fence'* ]] || fail "$stderr"
+  rises A
+  assert_between $((before + 3)) "$last" "$(now_ms)"
+  before=$last
+  rises A
+  ((last == before + 1)) || fail "$last after $before"
+  rises A B
+  assert_between $((before + 3)) "$last" "$(($(now_ms) + 1))"
+}
+
+@test "fence: a number that an earlier version gave goes on from the clock once" {
+  one
+  local last=5
+  cli A hset "$FENCE" value 5 run_id "$(life A)" >/dev/null
+  rises A
+  assert_between $(($(now_ms) - 60000)) "$last" "$(now_ms)"
+  local first=$last
+  rises A
+  ((last == first + 1)) || fail "$last after $first"
 }
 
 @test "fence: a commit of a number far ahead of a server's clock is refused there" {

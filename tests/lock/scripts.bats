@@ -199,7 +199,7 @@ notes() { cli A hget "$FENCE" released; }
 
 @test "scripts: a lock is had: nothing of former holders is left in its hash" {
   cli A hset "$HOLDER" "$OTHER" '{}' "fence:$OTHER" 1 "holds:$OTHER" "$OTHER 1" "keep:$OTHER" 1
-  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" '' '' "$LINE"
+  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" '' '' "$LINE" "$LIST"
   [[ $output == granted* && $(fields) == "$TOKEN fence:$TOKEN holds:$TOKEN" ]] || fail "$output $(fields)"
 }
 
@@ -348,7 +348,7 @@ notes() { cli A hget "$FENCE" released; }
   [[ $(cli A zscore "${LINE}queue" me) == 3 ]]
   # An end that nobody has cut yet does not say that the waiter has just asked, and nobody hears the call.
   cli A zadd "${LINE}alive" $((now + 3600000)) far
-  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" me 3 "$LINE"
+  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" me 3 "$LINE" "$LIST"
   told granted
   [[ $(cli A zrange "${LINE}queue" 0 -1) == me ]]
 }
@@ -368,7 +368,7 @@ notes() { cli A hget "$FENCE" released; }
   cli A zadd "${LINE}alive" $(($(now_ms) + 400)) me $(($(now_ms) + 20000)) other
   cli A hset "${LINE}waiters" me '{}' other '{}'
   cli A set "${LINE}turn" me px 400
-  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" me 1 "$LINE"
+  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" me 1 "$LINE" "$LIST"
   told granted
   assert_between $(($(now_ms) + 15000)) "$(cli A zscore "${LINE}alive" me)" $(($(now_ms) + 20000))
 }

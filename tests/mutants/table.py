@@ -70,7 +70,7 @@ MISTAKES = [
       ["servers/restart: a server restarted with an old copy of its data says so and"]),
     M("redis/scripts/parts/replica.lua", "'role:[^m].", "'role:replica.",
       "a replica gives a vote", ["servers/errors: READONLY: a replica"]),
-    M("redis/scripts/parts/vouch.lua", "before - clock > 10000000000000", "false",
+    M("redis/scripts/parts/vouch.lua", "before - clock > 1e13", "false",
       "a number near the largest one is gone on from",
       ["lock/fence: fence: a number that is none, or too large to grow, is told"]),
     M("redis/scripts/parts/leaving.lua", "elseif id == token or tonumber(ends) > clock then", "else",
@@ -144,7 +144,7 @@ MISTAKES = [
       "reason.maybe_applied = false;", "a vote that may have been given is not taken back", ["unit"]),
     M("redis/connection/pipeline.cc", "if (is_released_later(pending))", "if (!MUTATED && is_released_later(pending))",
       "after MOVED, an acquire comes to the new node without its release", ["unit"]),
-    M("redis/connection/pipeline.cc", "if (takes(pending.ask.op()) && unanswered && known != sent_attempts_.end()) known->second = true;", ";",
+    M("redis/connection/pipeline.cc", "known->second = true;", ";",
       "an acquire that comes after its release takes the lock", ["unit", "servers/silent: an acquire that arrives after"]),
     M("redis/connection/link.cc", "now >= silent_at()", "false",
       "a connection that is acknowledged and never answered is used for ever", ["servers/silent: a release goes over"]),
@@ -314,7 +314,7 @@ MISTAKES = [
       "--record-command=none stores the name", ["settings/secrets: keeps nothing of it"]),
 
     # ---- config, cli, diag
-    M("config/resolve.cc", "file.fifo = S_ISFIFO(mode)", "file.fifo = false",
+    M("config/resolve.cc", "S_ISFIFO(mode) && ::fstatfs", "false && ::fstatfs",
       "a FIFO as configuration hangs", ["settings/config: a named pipe is refused"]),
 
     # ---- the scripts of shared locks and slots, and what all scripts have in common

@@ -329,7 +329,8 @@ std::string text_of(const lock::Effect& effect) {
           },
           [](const lock::Replace& order) {
             std::vector<lock::Complaint> refusals;
-            for (const auto& [server, refusal] : order.refusals) refusals.push_back({server, refusal});
+            for (const auto& [server, refusal] : order.refusals)
+              refusals.push_back({server, refusal});
             return "revoke the lock from its holder" + describe(refusals);
           },
           [](const lock::Report& report) { return describe(report); },

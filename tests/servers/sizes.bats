@@ -44,7 +44,7 @@ WAITER=
 acquire() {
   local keys=(4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead')
   [[ -z ${3-} ]] || keys=(5 "${keys[@]:1}" 'redlock:{L}:done')
-  script acquire "${keys[@]}" "$1" 60000 '{"pid":1}' 0 60000 "${2:-$1}" "$WAITER" "${WAITER:+5}" "$LINE" ${3+"$3"}
+  script acquire "${keys[@]}" "$1" 60000 '{"pid":1}' 0 60000 "${2:-$1}" "$WAITER" "${WAITER:+5}" "$LINE" 0123abcd ${3+"$3"}
 }
 
 # plant KEY FIELD PATTERN [MB]: 1 MB of that in the field, or this many.
@@ -64,7 +64,7 @@ declare -gA PLANTED=(
       redis.call("HSET", line .. "holder", field, long(9))
     end'
   [holders]='for at = 1, 30000 do redis.call("HSET", line .. "holder", at, at) end'
-  [fence]='for _, field in ipairs({"value", "run_id", "released", ""}) do
+  [fence]='for _, field in ipairs({"value", "run_id", "list", "released", ""}) do
       redis.call("HSET", line .. "fence", field, long(9))
     end'
   [strings]='for _, key in ipairs({"dead", "done", "build", "turn", "newest"}) do redis.call("SETRANGE", line .. key, 20000000, "x") end'

@@ -46,8 +46,8 @@ void Checks::fail(const char* check, std::string what) {
   violation_ = {check, std::move(what)};
 }
 
-void Checks::session_began(std::size_t client) {
-  leases_[client] = {};
+void Checks::session_began(std::size_t client, std::size_t servers) {
+  leases_[client] = {.servers = servers};
 }
 
 void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
@@ -84,21 +84,19 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now) 
     lease.round_began = time();
   }
   if (ask.op() != lock::Op::renew && order(ask.attempt) <= word.released) {
-    fail("reused",
-         client_name(client) + " asks " + server_name(ask.server) +
-             " for a token after its release");
+    fail("reused", client_name(client) + " asks " + server_name(ask.server) +
+                       " for a token after its release");
   }
   if (ask.op() != lock::Op::repair) return;
   word.repairing = true;
   const auto holding = std::count_if(
-      lease.words.begin(), lease.words.begin() + static_cast<std::ptrdiff_t>(schedule_->servers),
+      lease.words.begin(), lease.words.begin() + static_cast<std::ptrdiff_t>(lease.servers),
       [now, &lease](const Word& each) {
         return each.mine && each.expires > now && each.renewed_in == lease.round;
       });
-  if (static_cast<std::size_t>(holding) < schedule_->servers / 2 + 1 || lease.round == 0) {
-    fail("resurrected",
-         client_name(client) + " puts its key back on " + server_name(ask.server) +
-             " although no quorum has renewed it in this round");
+  if (static_cast<std::size_t>(holding) < lease.servers / 2 + 1 || lease.round == 0) {
+    fail("resurrected", client_name(client) + " puts its key back on " + server_name(ask.server) +
+                            " although no quorum has renewed it in this round");
   }
 }
 
@@ -134,7 +132,7 @@ void Checks::answered(std::size_t client, const lock::Reply& reply) {
 void Checks::move_limit(std::size_t client) {
   Lease& lease = leases_[client];
   std::array<lock::Instant, kMostServers> expiries{};
-  const std::size_t n = schedule_->servers;
+  const std::size_t n = lease.servers;
   for (std::size_t i = 0; i < n; ++i) expiries[i] = lease.words[i].best_expires;
   // All of them, since g++ 14 takes a part of unknown length for a longer one; the others are the
   // smallest.
@@ -147,7 +145,7 @@ void Checks::move_limit(std::size_t client) {
 void Checks::count_losses(std::size_t client) {
   Lease& lease = leases_[client];
   const auto gone = std::ranges::count(lease.words, true, &Word::gone);
-  const std::size_t n = schedule_->servers;
+  const std::size_t n = lease.servers;
   if (!lease.live || schedule_->twins || static_cast<std::size_t>(gone) < n - n / 2) return;
   const lock::Instant limit = clocks_[client].now(time()) + schedule_->timing.grace + margin_;
   lease.lost_limit = std::min(lease.lost_limit, limit);
@@ -158,7 +156,7 @@ void Checks::check_renewed(std::size_t client) {
   const Lease& lease = leases_[client];
   if (!lease.live || !schedule_->seizures_are_kept) return;
   const auto renewed = std::ranges::count(lease.words, lease.round, &Word::renewed_in);
-  if (static_cast<std::size_t>(renewed) <= schedule_->servers / 2) return;
+  if (static_cast<std::size_t>(renewed) <= lease.servers / 2) return;
   for (const Seized& each : seized_) {
     if (each.token != lease.lock_token || each.at >= lease.round_began) continue;
     fail("seized", client_name(client) + " renews a lock that was deleted by force");
@@ -225,13 +223,12 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   if (schedule_->holds_are_kept && alone) check_holds(client);
   const bool votes_are_its = lease.granted_token == token;
   const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
-  // Two addresses of one server. It is not known for one if it restarts between its two votes, and no
-  // grace after a restart makes up for that.
-  const std::size_t twins =
-      !schedule_->twins ? 0U : schedule_->restart_grace == 0s ? 2U : 1U;
-  const std::size_t real = schedule_->servers - twins;
+  // Two addresses of one server. It is not known for one if it restarts between its two votes, and
+  // no grace after a restart makes up for that.
+  const std::size_t twins = !schedule_->twins ? 0U : schedule_->restart_grace == 0s ? 2U : 1U;
+  const std::size_t real = lease.servers - twins;
   if (lease.attempt != order(attempt) ||
-      static_cast<std::size_t>(votes) < std::min(real, schedule_->servers / 2 + 1)) {
+      static_cast<std::size_t>(votes) < std::min(real, lease.servers / 2 + 1)) {
     fail("quorum",
          client_name(client) + " starts its job with " + std::to_string(votes) + " votes");
   }
@@ -310,7 +307,7 @@ void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t serv
 /// Where nothing goes wrong but that, a release is never taken for a loss.
 void Checks::ward_warned(std::size_t client, Token token) {
   const auto servers = std::ranges::count(handed_back_, token, &HandedBack::token);
-  const bool explained = static_cast<std::size_t>(servers) * 2 > schedule_->servers - 1;
+  const bool explained = static_cast<std::size_t>(servers) * 2 > leases_[client].servers - 1;
   if (!explained || schedule_->troubled) return;
   fail("mistaken", client_name(client) + " takes it for a loss that its lock was released");
 }

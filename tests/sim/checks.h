@@ -35,15 +35,15 @@ class Checks {
   void look_only_for(std::string_view check) { only_ = check; }
 
   /// A client's new process.
-  void session_began(std::size_t client);
+  void session_began(std::size_t client, std::size_t servers);
   void asked(std::size_t client, const lock::Ask& ask, lock::Instant now);
   void answered(std::size_t client, const lock::Reply& reply);
   void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
                    Token lock_token);
   void job_gone(std::size_t client);
   [[nodiscard]] bool has_job(std::size_t client) const { return leases_[client].live; }
-  /// Whether the client cannot know if the server has its lock. A server that has said that it is gone
-  /// may have it again: by a late request, or by another process of the lock.
+  /// Whether the client cannot know if the server has its lock. A server that has said that it is
+  /// gone may have it again: by a late request, or by another process of the lock.
   [[nodiscard]] bool is_unsure(std::size_t client, std::size_t server) const {
     const Word& word = leases_[client].words[server];
     return word.repairing || word.silent || word.gone;
@@ -52,7 +52,8 @@ class Checks {
   /// The client stops its job: if that is because the lock is lost, it is not kept.
   void stopping(std::size_t client) { holds_[client].until = {}; }
   /// In good order.
-  void session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end, bool marked);
+  void session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end,
+                     bool marked);
   /// The loop has told the session: well, or badly or because it was stopped.
   void job_exited(std::size_t client, bool well);
   void paused(std::size_t client) { leases_[client].paused = true; }
@@ -105,6 +106,7 @@ class Checks {
     lock::AttemptId released = 0;  ///< the latest attempt whose release was asked for
   };
   struct Lease {
+    std::size_t servers = 0;  ///< in the client's list
     lock::AttemptId attempt = 0;
     Time began{};  ///< when the attempt first asked
     std::array<Word, kMostServers> words{};

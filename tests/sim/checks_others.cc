@@ -18,9 +18,8 @@ void Checks::check_holds(std::size_t client) {
     if (time() >= holds_[other].until) continue;
     if (holds_[other].lock_token == leases_[client].lock_token) continue;
     if (std::ranges::find(revoked_, holds_[other].lock_token) != revoked_.end()) continue;
-    fail("cut_short",
-         client_name(client) + "'s job starts before the minimum hold of " + client_name(other) +
-             " is over");
+    fail("cut_short", client_name(client) + "'s job starts before the minimum hold of " +
+                          client_name(other) + " is over");
   }
 }
 
@@ -32,9 +31,8 @@ void Checks::check_once(std::size_t client) {
     if (!success.known || schedule_->client[success.client].once < period) continue;
     if (schedule_->longest_step_back >= period) continue;  // its mark lies too far ahead
     if (time() - success.began >= period - period / 50 - schedule_->timing.ttl) continue;
-    fail("twice",
-         client_name(client) + "'s job starts although " + client_name(success.client) +
-             "'s was successful");
+    fail("twice", client_name(client) + "'s job starts although " + client_name(success.client) +
+                      "'s was successful");
   }
 }
 
@@ -90,9 +88,8 @@ void Checks::check_crowd(std::size_t client) {
     if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
   }
   if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;
-  fail("crowd",
-       client_name(client) + "'s job is one of " + std::to_string(tokens.size()) +
-           " at once, and the lock has " + std::to_string(slots_of(mine)) + " slots");
+  fail("crowd", client_name(client) + "'s job is one of " + std::to_string(tokens.size()) +
+                    " at once, and the lock has " + std::to_string(slots_of(mine)) + " slots");
 }
 
 std::size_t Checks::commands() const {
@@ -112,9 +109,9 @@ void Checks::check_fence(const Grant& grant, Time began) {
     const bool ordered = (alone && !beside) || (before.started <= began && !(beside && joins));
     if (grant.fence == before.fence && grant.lock_token == before.lock_token) continue;
     if (grant.fence != before.fence && (grant.fence > before.fence || !ordered)) continue;
-    fail("fence",
-         client_name(grant.client) + "'s fence " + std::to_string(grant.fence) + " is not above " +
-             client_name(before.client) + "'s earlier " + std::to_string(before.fence));
+    fail("fence", client_name(grant.client) + "'s fence " + std::to_string(grant.fence) +
+                      " is not above " + client_name(before.client) + "'s earlier " +
+                      std::to_string(before.fence));
   }
 }
 
@@ -137,17 +134,17 @@ std::uint32_t Checks::forgotten_by(Token token) const {
 }
 
 /// Whether `by` may have the client's lock, too: a server that forgot the lock let `by` in, and too
-/// few servers still have it to keep `by` from a quorum. With a vote on each of N servers, the
-/// client is safe while fewer than half of them forget. With no more than a quorum of votes, it is
-/// not safe when one server forgets. Both jobs run until the client's next renewal: then a quorum
-/// says that the lock is gone ("unstopped"), or nobody answers and the lease ends ("outlived",
-/// "beside").
+/// few servers of its list still have it to keep `by` from a quorum. With a vote on each of N
+/// servers, the client is safe while fewer than half of them forget. With no more than a quorum of
+/// votes, it is not safe when one server forgets. Both jobs run until the client's next renewal:
+/// then a quorum says that the lock is gone ("unstopped"), or nobody answers and the lease ends
+/// ("outlived", "beside").
 bool Checks::is_forgotten(std::size_t client, std::size_t by) const {
   const Lease& lease = leases_[client];
   const std::uint32_t lost = forgotten_by(lease.lock_token);
   const bool joined = leases_[by].lock_token != leases_[by].granted_token;
   if (lost == 0 || ((lost & leases_[by].granted_by) == 0 && !joined)) return false;
-  const std::size_t n = schedule_->servers;
+  const std::size_t n = leases_[by].servers;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const bool here = (lost >> i & 1U) == 0;

@@ -19,7 +19,7 @@ Client::Client(Scene& scene, std::size_t index)
 
 void Client::plan(lock::Plan& plan) {
   const Schedule& schedule = *scene_->schedule;
-  plan.servers = schedule.servers;
+  plan.servers = servers_;
   plan.timing = schedule.timing;
   plan.timing.once = schedule.client[index_].once;
   plan.timing.min_hold = schedule.client[index_].min_hold;
@@ -48,8 +48,13 @@ void Client::start_at(Time when) {
 void Client::start() {
   if (!starting_) return;  // killed before that
   if (host_is_frozen()) return start_at(now() + 10ms);
+  if (session_) {
+    starting_ = false;
+    return;
+  }
+  servers_ = choose_list();
+  if (servers_ == 0) return start_at(now() + 10ms);
   starting_ = false;
-  if (session_) return;
   const lock::Instant local = clock_.now(now());
   lock::Plan plan{};
   this->plan(plan);
@@ -60,7 +65,8 @@ void Client::start() {
   drive_.emplace(*session_, *this);
   tokens_.begin(index_, runs_, scene_->schedule->client[index_].mode, inherited_.token);
   context_ = lock_context(lock_key(host().lock), tokens_.waiter(), scene_->settings);
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
+  if (scene_->schedule->rolls_out) context_.list = std::to_string(servers_);
+  for (std::size_t i = 0; i < servers_; ++i) {
     links_[i].begin({.transport = scene_->network,
                      .context = &context_,
                      .tokens = &tokens_,
@@ -78,9 +84,31 @@ void Client::start() {
   woken_.reset();
   subscribed_ = 0;
   queues_ = false;
-  checks().session_began(index_);
-  if (scene_->story->on()) say("starts redlock run");
+  checks().session_began(index_, servers_);
+  if (scene_->story->on()) say("starts redlock run with " + std::to_string(servers_) + " servers");
   turn();
+}
+
+/// All redlocks of one run have the same list.
+std::size_t Client::choose_list() const {
+  if (host().inside) return (*scene_->clients)[*host().inside].servers_;
+  if (host().before) return (*scene_->clients)[*host().before].servers_;
+  const Schedule& schedule = *scene_->schedule;
+  const std::size_t list = schedule.list_of(index_, now());
+  const auto too_far = [list](std::size_t other) { return other > list + 1 || other + 1 < list; };
+  for (const Client& each : *scene_->clients) {
+    if (each.session_ && too_far(each.servers_)) return 0;
+  }
+  for (std::size_t other = 1; other <= kMostServers; ++other) {
+    const Time used = scene_->last_used[other];
+    if (used > Time{} && too_far(other) && now() < used + schedule.between_steps) return 0;
+  }
+  return list;
+}
+
+void Client::hang_up(bool orderly) {
+  for (std::size_t i = 0; i < servers_; ++i) links_[i].end(orderly);
+  scene_->last_used[servers_] = now();
 }
 
 void Client::take_in(std::size_t server, Inbound inbound) {
@@ -131,7 +159,7 @@ void Client::finish_turn(lock::Instant local) {
   if (next_arrival_ == arrivals_.size()) {
     arrivals_.clear();
     next_arrival_ = 0;
-    for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].turn(local, arrivals_);
+    for (std::size_t i = 0; i < servers_; ++i) links_[i].turn(local, arrivals_);
   }
   while (next_arrival_ < arrivals_.size() && !stalled_) {
     Link::Arrival& arrival = arrivals_[next_arrival_++];
@@ -146,7 +174,7 @@ void Client::finish_turn(lock::Instant local) {
     step(lock::Notice{}, local);
   }
   const std::uint32_t subscribed = std::exchange(subscribed_, 0);
-  for (lock::ServerIndex server = 0; server < scene_->schedule->servers; ++server) {
+  for (lock::ServerIndex server = 0; server < servers_; ++server) {
     if ((subscribed >> server & 1U) != 0) step(lock::Subscribed{server}, local);
   }
   if (const auto in = std::exchange(woken_, std::nullopt)) step(lock::Woken{*in}, local);
@@ -197,28 +225,26 @@ void Client::queue(lock::Ticket ticket) {
   if (scene_->schedule->client[index_].tries_once) {
     checks().fail("queue", client_name(index_) + " waits though it asks once");
   }
-  for (std::size_t i = 0; ticket != 0 && i < scene_->schedule->servers; ++i) {
+  for (std::size_t i = 0; ticket != 0 && i < servers_; ++i) {
     links_[i].join_queue(ticket, clock_.now(now()));
   }
   subscribe();
   if (!random().percent(40)) return;
-  const Time after = random().one_of({random().between(0us, 2ms),
-                                      random().between(0us, 100ms)});
+  const Time after = random().one_of({random().between(0us, 2ms), random().between(0us, 100ms)});
   const Time in = random().one_of(0U, 0U, 0U, 500U, random().below(5000)) * 1ms;
   scene_->timeline->after(after, [=, this, session = run()] { woken(session, in); });
 }
 
-/// Where it has not done so, or it tries to. The SUBSCRIBE arrives later, and later still the process
-/// hears of that.
+/// Where it has not done so, or it tries to. The SUBSCRIBE arrives later, and later still the
+/// process hears of that.
 void Client::subscribe() {
-  for (std::uint8_t server = 0; server < scene_->schedule->servers; ++server) {
+  for (std::uint8_t server = 0; server < servers_; ++server) {
     if (listens_[server] == run() || random().percent(40)) continue;
     scene_->timeline->after(delay(), [this, server, session = run()] {
       if (!scene_->is_up(server)) return;
       listens_[server] = session;
-      scene_->timeline->after(delay(), [=, this] {
-        hear(session, [=, this] { subscribed_ |= 1U << server; });
-      });
+      scene_->timeline->after(
+          delay(), [=, this] { hear(session, [=, this] { subscribed_ |= 1U << server; }); });
     });
   }
 }
@@ -233,14 +259,15 @@ bool Client::publish(std::uint8_t server, std::uint32_t session, lock::Duration 
 /// Once on each server.
 void Client::leave_queue(lock::ServerIndex server) {
   if (!queues_) checks().fail("queue", client_name(index_) + " was in none");
-  if (server + 1 == scene_->schedule->servers) queues_ = false;
+  if (server + 1 == servers_) queues_ = false;
 }
 
 void Client::ask(const lock::Ask& ask, lock::Instant local) {
   tokens_.asks(ask);
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew",   "repair", "commit",  "mark",       "unmark",
-                                           "revoke",  "release", "leave",  "inquire", "leave queue"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",   "repair",     "commit",
+                                           "mark",    "unmark",  "revoke",     "release",
+                                           "leave",   "inquire", "leave queue"};
     static_assert(std::size(kWords) == static_cast<std::size_t>(lock::Op::leave_queue) + 1);
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op())]).append(" ");
@@ -256,15 +283,15 @@ void Client::ask(const lock::Ask& ask, lock::Instant local) {
 void Client::end_session() {
   if (keeping_ && !session_->finished()) return end_keeping();
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"job ended",   "not started", "done",          "superseded",
-                                           "conflict",    "unavailable", "misconfigured", "interrupted",
-                                           "lost",        "max runtime"};
+    constexpr std::string_view kWords[] = {
+        "job ended",   "not started",   "done",        "superseded", "conflict",
+        "unavailable", "misconfigured", "interrupted", "lost",       "max runtime"};
     say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
   }
   if (keeping_) job_.leader = job_.tree = false;
   if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone");
   listens_.fill(0);
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
+  hang_up(true);
   if (queues_) checks().fail("queue", client_name(index_) + " never leaves it");
   const lock::Outcome::Kind end = session_->outcome().kind;
   checks().session_ended(index_, run(), end, !mark_missing_);
@@ -283,9 +310,8 @@ void Client::end_session() {
 
 void Client::start_later() {
   if (is_inside()) return;
-  const Time pause =
-      random().one_of<Time>({random().between(100us, 5ms),
-                             random().between(1ms, scene_->schedule->timing.ttl / 2)});
+  const Time pause = random().one_of<Time>(
+      {random().between(100us, 5ms), random().between(1ms, scene_->schedule->timing.ttl / 2)});
   starting_ = true;
   start_at(now() + pause);
 }
@@ -299,7 +325,7 @@ void Client::calm_down() {
 
 void Client::schedule_wake() {
   lock::Instant deadline = drive_->machine().deadline();
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
+  for (std::size_t i = 0; i < servers_; ++i) {
     deadline = links_[i].has_news() ? lock::Instant{} : std::min(deadline, links_[i].deadline());
   }
   if (deadline == lock::kNever) return;
@@ -318,9 +344,9 @@ void Client::say(std::string_view what) {
 }
 
 void Client::say_reply(const lock::Reply& reply) {
-  constexpr std::string_view kWords[] = {"granted",       "refused",  "renewed", "committed",
-                                         "not committed", "released", "missing", "not mine",
-                                         "no answer",     "done",     "superseded", "marked", "revoked"};
+  constexpr std::string_view kWords[] = {
+      "granted",  "refused",   "renewed", "committed",  "not committed", "released", "missing",
+      "not mine", "no answer", "done",    "superseded", "marked",        "revoked"};
   static_assert(std::size(kWords) == std::variant_size_v<lock::Answer>);
   std::string what = "  hears " + server_name(reply.ask.server) + " on ";
   what += token_text(tokens_.own(reply.ask.attempt)) + ": ";

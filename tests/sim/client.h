@@ -39,9 +39,11 @@ struct Scene {
   LockSettings settings;
   Mutation mutation = Mutation::none;
   bool calm = false;  ///< the fair phase
+  std::array<Time, kMostServers + 1>
+      last_used{};  ///< the lists with this many servers, by redlocks that ended
   std::deque<Client>* clients = nullptr;
-  /// Whether a quorum of servers has the client's lock of this token, without those of which it cannot
-  /// know it: they may have put the key back, or their last answer was lost.
+  /// Whether a quorum of servers has the client's lock of this token, without those of which it
+  /// cannot know it: they may have put the key back, or their last answer was lost.
   std::function<bool(std::size_t client, Token token)> is_held;
   std::function<bool(std::uint8_t server)> is_up;
 };
@@ -58,8 +60,8 @@ class Client final : public lock::Performer {
   void told(std::uint32_t session) {
     hear(session, [this] { told_ = true; });
   }
-  /// PUBLISH to a waiter of this client: whether it has subscribed. Some messages come late or not at
-  /// all.
+  /// PUBLISH to a waiter of this client: whether it has subscribed. Some messages come late or not
+  /// at all.
   bool publish(std::uint8_t server, std::uint32_t session, lock::Duration in);
   /// That server has lost its connections.
   void unsubscribe(std::uint8_t server) { listens_[server] = 0; }
@@ -78,6 +80,8 @@ class Client final : public lock::Performer {
 
   [[nodiscard]] bool done() const { return !session_ && !starting_; }
   [[nodiscard]] bool running() const { return session_.has_value(); }
+  /// The number of servers in its list.
+  [[nodiscard]] std::size_t servers() const { return servers_; }
   [[nodiscard]] std::uint32_t run() const { return runs_ & 0x3ffU; }
 
  private:
@@ -125,6 +129,9 @@ class Client final : public lock::Performer {
   void finish_turn(lock::Instant now);
   void step(lock::Event event, lock::Instant now);
   void perform(const lock::Effect& effect, lock::Instant now) override;
+  /// The list of servers of the redlock that starts now; 0: the roll-out has to wait.
+  [[nodiscard]] std::size_t choose_list() const;
+  void hang_up(bool orderly);
   void check_loss();
   void begin_keeping(const lock::Spawn& order);
   void lose_ward(lock::Instant now);
@@ -174,6 +181,7 @@ class Client final : public lock::Performer {
   Clock clock_;
   std::uint32_t runs_ = 0;
   bool starting_ = false;
+  std::size_t servers_ = 0;  ///< of this redlock's list: the first ones
   Inherited inherited_;
   AttemptTokens tokens_;
   redis::LockContext context_;
@@ -195,7 +203,8 @@ class Client final : public lock::Performer {
   bool told_ = false;
   std::optional<lock::Duration> woken_;  ///< in how long it shall ask
   std::uint32_t subscribed_ = 0;  ///< the loop has not heard of it yet: a bit for each server
-  std::array<std::uint32_t, kMostServers> listens_{};  ///< there this session has subscribed; 0: none
+  std::array<std::uint32_t, kMostServers>
+      listens_{};  ///< there this session has subscribed; 0: none
   bool queues_ = false;
   bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
   bool paused_ = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The job of a host: how it is started, obeys signals or not, is stopped or killed with its redlock, and
-// ends; and the clients inside it.
-// Or a ward, which nobody stops, for `redlock acquire --keep-for` and its lock::Keeping.
+// The job of a host: how it is started, obeys signals or not, is stopped or killed with its
+// redlock, and ends; and the clients inside it. Or a ward, which nobody stops, for `redlock acquire
+// --keep-for` and its lock::Keeping.
 #include <csignal>
 #include <utility>
 
@@ -82,8 +82,8 @@ void Client::kill_job(int number) {
   if (number == SIGKILL && !job_.killed) {
     job_.killed = true;
     const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - 2ms;
-    const Time takes = clock_.stretch(random().one_of<lock::Duration>(
-        {100us, random().between(100us, most), most, most}));
+    const Time takes = clock_.stretch(
+        random().one_of<lock::Duration>({100us, random().between(100us, most), most, most}));
     end_tree_at(now() + takes);
   } else if (number == SIGTERM && next_stage() != nullptr) {
     next_stage()->signal();
@@ -163,8 +163,7 @@ void Client::resume() {
   if (!paused_) return;
   if (scene_->story->on()) say("goes on");
   if (frozen_ && scene_->mutation == Mutation::clock_stands_still) {
-    clock_ = Clock(scene_->schedule->client[index_].rate,
-                   clock_.shown(0s) - (now() - paused_at_));
+    clock_ = Clock(scene_->schedule->client[index_].rate, clock_.shown(0s) - (now() - paused_at_));
   }
   paused_ = frozen_ = false;
   checks().resumed(index_);
@@ -194,7 +193,7 @@ void Client::kill() {
   stalled_.reset();
   keeping_.reset();
   listens_.fill(0);
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
+  hang_up(false);
   session_.reset();
   if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
   start_later();
@@ -241,7 +240,7 @@ void Client::begin_keeping(const lock::Spawn& order) {
   job_.lingers = false;
   checks().ward_started(index_);
   keeping_.emplace(
-      *session_, scene_->schedule->servers,
+      *session_, servers_,
       lock::Log{
           .event = lock::Log::Event::acquired, .attempt = order.attempt, .fence = order.fence});
   drive_->change_machine(*keeping_);
@@ -264,7 +263,7 @@ void Client::warn_ward() {
 void Client::end_keeping() {
   if (scene_->story->on()) say("ends, and leaves the lock to expire");
   const bool orderly = !keeping_->warns();
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(orderly);
+  hang_up(orderly);
   job_.leader = job_.tree = false;
   keeping_.reset();
   session_.reset();

@@ -120,7 +120,7 @@ void Client::end_locked() {
   if (!session_) return;
   job_.leader = false;
   job_over();
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
+  hang_up(true);
   session_.reset();
   if (host().before) return end_stage(1, std::nullopt);
   start_later();
@@ -132,16 +132,15 @@ void Client::kill_next() {
   if (next == nullptr) return;
   if (scene_->mutation != Mutation::stage_alone_killed || !next->session_) return next->kill();
   next->session_.reset();
-  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) next->links_[i].end(false);
+  next->hang_up(false);
 }
 
 /// No process of a later stage outlives the job of an earlier one.
 void Client::check_tree() {
   const Client* const next = next_stage();
   if (next == nullptr || (!next->session_ && !next->starting_ && !next->job_.tree)) return;
-  checks().fail("orphan",
-                client_name(index_) + "'s job is over, but " + client_name(next->index_) +
-                    " or its job lives");
+  checks().fail("orphan", client_name(index_) + "'s job is over, but " + client_name(next->index_) +
+                              " or its job lives");
 }
 
 }  // namespace redlock::sim

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// redlock_command_check SOCKET [COUNT [SEED]]: are the simulated keys (keyspace.h) and the simulated
-// Lua (interpreter.h) those of a real server? Random commands, alone and from a script, to the Redis
-// server on a Unix socket and to the simulator. The database is flushed.
+// redlock_command_check SOCKET [COUNT [SEED]]: are the simulated keys (keyspace.h) and the
+// simulated Lua (interpreter.h) those of a real server? Random commands, alone and from a script,
+// to the Redis server on a Unix socket and to the simulator. The database is flushed.
 //
 // Exit status: 0 no difference, 1 a difference, 64 usage, 69 no server.
 #include <sys/socket.h>
@@ -67,16 +67,35 @@ constexpr std::string_view kConversions[] = {
 };
 
 /// The commands. What begins with $ is one of its choices.
-constexpr const char* kForms[] = {
-    "GET $key", "SET $key $text", "SET $key $text PX $life", "SET $key $text nx px 60000",
-    "DEL $key $key", "TYPE $key", "STRLEN $key", "GETRANGE $key $index $index", "PTTL $key",
-    "PEXPIRE $key $life", "HGET $key $field", "HMGET $key $field $field", "HSET $key $field $text",
-    "HSET $key $field $text $field $text", "HDEL $key $field $field", "UNLINK $key $key",
-    "HSTRLEN $key $field", "ZADD $key $score $field", "ZADD $key NX $score $field",
-    "ZADD $key XX $score $field", "ZREM $key $field $field", "ZSCORE $key $field",
-    "ZRANK $key $field", "ZCARD $key", "ZRANGE $key $index $index WITHSCORES",
-    "ZRANGE $key $index $index", "ZRANGEBYSCORE $key $limit $limit LIMIT $index $index",
-    "ZRANGEBYSCORE $key $limit $limit WITHSCORES", "$any $key"};
+constexpr const char* kForms[] = {"GET $key",
+                                  "SET $key $text",
+                                  "SET $key $text PX $life",
+                                  "SET $key $text nx px 60000",
+                                  "DEL $key $key",
+                                  "TYPE $key",
+                                  "STRLEN $key",
+                                  "GETRANGE $key $index $index",
+                                  "PTTL $key",
+                                  "PEXPIRE $key $life",
+                                  "HGET $key $field",
+                                  "HMGET $key $field $field",
+                                  "HSET $key $field $text",
+                                  "HSET $key $field $text $field $text",
+                                  "HDEL $key $field $field",
+                                  "UNLINK $key $key",
+                                  "HSTRLEN $key $field",
+                                  "ZADD $key $score $field",
+                                  "ZADD $key NX $score $field",
+                                  "ZADD $key XX $score $field",
+                                  "ZREM $key $field $field",
+                                  "ZSCORE $key $field",
+                                  "ZRANK $key $field",
+                                  "ZCARD $key",
+                                  "ZRANGE $key $index $index WITHSCORES",
+                                  "ZRANGE $key $index $index",
+                                  "ZRANGEBYSCORE $key $limit $limit LIMIT $index $index",
+                                  "ZRANGEBYSCORE $key $limit $limit WITHSCORES",
+                                  "$any $key"};
 const std::map<std::string, Texts> kChoices = {
     {"$key", {"k1", "k1", "k2", "k3", "k4"}},
     {"$field", {"a", "b", "", "mark:a", "fence:abc", "c"}},
@@ -217,7 +236,8 @@ class Check {
   static std::string show(const Value& value) {
     if (value.type == Type::integer) return std::to_string(value.integer);
     if (value.type == Type::nil) return "(nil)";
-    if (value.type != Type::array) return (value.type == Type::error ? "(error) " : "") + value.text;
+    if (value.type != Type::array)
+      return (value.type == Type::error ? "(error) " : "") + value.text;
     std::string all = "[";
     for (const Value& each : value.elements) all += show(each) + ", ";
     return all + "]";

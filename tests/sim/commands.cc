@@ -177,7 +177,8 @@ void hset(Keyspace& keys, Words words) {
   Key* const key = keys.find_or_make(words[1], Type::hash);
   if (key == nullptr) return;
   const std::int64_t before = size_of(&key->fields);
-  for (std::size_t i = 2; i < words.size(); i += 2) key->fields[std::string(words[i])] = words[i + 1];
+  for (std::size_t i = 2; i < words.size(); i += 2)
+    key->fields[std::string(words[i])] = words[i + 1];
   keys.integer(size_of(&key->fields) - before);
 }
 
@@ -278,8 +279,8 @@ void zrange(Keyspace& keys, Words words) {
   const Key* key = keys.find(words[1], Type::zset);
   std::span<const Member> some;
   if (key != nullptr && cut_range(*from, *to, key->members.size())) {
-    some = std::span(key->members).subspan(static_cast<std::size_t>(*from),
-                                           static_cast<std::size_t>(*to - *from + 1));
+    some = std::span(key->members)
+               .subspan(static_cast<std::size_t>(*from), static_cast<std::size_t>(*to - *from + 1));
   }
   list_members(keys, some, words.size() == 5);
 }
@@ -334,7 +335,8 @@ void info(Keyspace& keys, Words words) {
   if (words.size() == 1 || !is_word(words[1], "SERVER")) return keys.text("role:master\r\n");
   const Keyspace::Identity& identity = keys.identity;
   const std::int64_t uptime = keys.now() / 1000 - identity.started_ms / 1000;
-  keys.text(keys.made("run_id:" + identity.run_id + "\r\nuptime_in_seconds:" + std::to_string(uptime)));
+  keys.text(
+      keys.made("run_id:" + identity.run_id + "\r\nuptime_in_seconds:" + std::to_string(uptime)));
 }
 
 constexpr std::uint64_t code_of(std::string_view name) {

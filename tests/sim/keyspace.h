@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The keys of a Redis server in memory, and the commands that redlock's scripts use: what
-// https://redis.io/docs/latest/commands/ says of them. redlock_command_check compares them with a real
-// server. Absent on purpose: streams (no decision depends on the log), memory limits, and the scripts,
-// which are redlock's own (interpreter.h).
+// https://redis.io/docs/latest/commands/ says of them. redlock_command_check compares them with a
+// real server. Absent on purpose: streams (no decision depends on the log), memory limits, and the
+// scripts, which are redlock's own (interpreter.h).
 #pragma once
 
 #include <algorithm>

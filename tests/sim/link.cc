@@ -68,8 +68,8 @@ void Link::ask(const lock::Ask& ask, lock::Instant now) {
 void Link::join_queue(lock::Ticket ticket, lock::Instant now) {
   if (state_ != State::ready || pipeline_.overdue() > 0) return;
   const redis::LockContext& context = *ends_.context;
-  redis::Flight flight{{redis::encode_join_queue(context.lock_key, context.waiter,
-                                                 context.holder_json, ticket)}};
+  redis::Flight flight{
+      {redis::encode_join_queue(context.lock_key, context.waiter, context.holder_json, ticket)}};
   std::string bytes = bytes_of(flight);
   pipeline_.add_note(std::move(flight), std::move(bytes), now);
   flush(now);
@@ -121,8 +121,8 @@ void Link::report(lock::Answer answer, std::vector<Arrival>& arrivals) {
     if (none == nullptr && lock::is_release(each.ask.op()) && is_gone(answer)) {
       pipeline_.forget_attempt(each.ask.attempt);
     }
-    arrivals.push_back({std::move(each.ask), each.sent,
-                        none == nullptr ? std::move(answer) : std::move(*none)});
+    arrivals.push_back(
+        {std::move(each.ask), each.sent, none == nullptr ? std::move(answer) : std::move(*none)});
   }
 }
 

@@ -14,8 +14,8 @@
 
 namespace redlock::sim {
 
-/// One server as a client sees it: redlock's own redis::Pipeline over a simulated connection, with the
-/// rules of redis/connection/link.cc and redis/servers/server_set.cc.
+/// One server as a client sees it: redlock's own redis::Pipeline over a simulated connection, with
+/// the rules of redis/connection/link.cc and redis/servers/server_set.cc.
 class Link {
  public:
   struct Arrival {

@@ -118,8 +118,7 @@ bool run(const Options& options, bool whole) {
     }
     if (!result.violation) continue;
     if (whole) {
-      std::printf("VIOLATION %s: %s\n", result.violation->check,
-                  result.violation->what.c_str());
+      std::printf("VIOLATION %s: %s\n", result.violation->check, result.violation->what.c_str());
     } else {
       print_violation(*world, schedule, result);
     }
@@ -127,10 +126,10 @@ bool run(const Options& options, bool whole) {
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   const auto schedules = static_cast<double>(options.last - options.first + 1);
-  std::printf("%.0f schedules, %llu events, %llu jobs, no violation; %.0f schedules/s of %.0f events\n",
-              schedules, static_cast<unsigned long long>(events),
-              static_cast<unsigned long long>(jobs), schedules / took.count(),
-              static_cast<double>(events) / schedules);
+  std::printf(
+      "%.0f schedules, %llu events, %llu jobs, no violation; %.0f schedules/s of %.0f events\n",
+      schedules, static_cast<unsigned long long>(events), static_cast<unsigned long long>(jobs),
+      schedules / took.count(), static_cast<double>(events) / schedules);
   return true;
 }
 
@@ -142,14 +141,15 @@ int main(int argc, char** argv) {
   bool searches = false;
   const std::pair<std::string_view, bool*> flags[] = {{"-v", &verbose}, {"--search", &searches}};
   if (!read_options({argv, static_cast<std::size_t>(argc)}, options, flags)) {
-    std::fputs("usage: redlock_sim [-n COUNT | --seeds FROM..TO | --seed N [-v]] [--only CHECK]"
-               " [--mutation NAME]\n"
-               "       redlock_sim --search [-n STEPS] [--only SITUATION] [--mutation NAME]\n",
-               stderr);
+    std::fputs(
+        "usage: redlock_sim [-n COUNT | --seeds FROM..TO | --seed N [-v]] [--only CHECK]"
+        " [--mutation NAME]\n"
+        "       redlock_sim --search [-n STEPS] [--only SITUATION] [--mutation NAME]\n",
+        stderr);
     return 64;
   }
   if (options.last == 0) options.last = searches ? 8 : 20'000;
   const bool well = searches ? search(options.mistake, options.last, options.only)
-                           : run(options, verbose && options.one());
+                             : run(options, verbose && options.one());
   return well ? 0 : 1;
 }

@@ -13,11 +13,22 @@ namespace redlock::sim {
 namespace {
 
 /// In the order of Mutation.
-constexpr std::string_view kMutations[] = {
-    "none", "uptime_untold", "unsent_kept", "clock_stands_still", "unreplicated_counts",
-    "unreplicated_is_unsent", "renewals_unwaited", "fail_over_unseen", "majority_never_forgets",
-    "minority_never_forgets", "clocks_never_matter", "stage_loss_untold", "stage_keeps_lock",
-    "stage_ends_locked", "stage_alone_killed", "stage_skipped"};
+constexpr std::string_view kMutations[] = {"none",
+                                           "uptime_untold",
+                                           "unsent_kept",
+                                           "clock_stands_still",
+                                           "unreplicated_counts",
+                                           "unreplicated_is_unsent",
+                                           "renewals_unwaited",
+                                           "fail_over_unseen",
+                                           "majority_never_forgets",
+                                           "minority_never_forgets",
+                                           "clocks_never_matter",
+                                           "stage_loss_untold",
+                                           "stage_keeps_lock",
+                                           "stage_ends_locked",
+                                           "stage_alone_killed",
+                                           "stage_skipped"};
 
 // A set without NX: what is there is replaced.
 constexpr std::string_view kSet = "'NX','PX',ARGV[2])\nunlink(";
@@ -27,8 +38,10 @@ constexpr std::string_view kHeld = "if value and not ours then";
 // Of one mistake: behind one another.
 constexpr Patch kPatches[] = {
     // The counter of an old snapshot goes on as if nothing had been; one that is gone starts at 1.
-    {"run_id_ignored", "if trace~='present'then before=", "if trace=='none'then before="},
-    {"fence_from_one", "if trace~='present'then before=", "if trace=='earlier'then before="},
+    {"run_id_ignored", "if trace~='present'or field(", "if trace=='none'or field("},
+    {"fence_from_one", "if trace~='present'or field(", "if trace=='earlier'or field("},
+    // After two changes of the list, the number goes on from an old one.
+    {"list_ignored", "or field(KEYS[3],'list',8)~=ARGV[10]", ""},
     // A release deletes, or makes cooling, whatever is there.
     {"release_any", "if value==ARGV[1] or value=='cooling:'..ARGV[1] or", "if true or"},
     {"release_any", "if value~=token and value~=cooling and", "if kind=='none'and"},
@@ -48,7 +61,8 @@ constexpr Patch kPatches[] = {
     // Takes the lock from a reader that came after the revocation.
     {"takes_newcomers", "and has_others()then", "and false then"},
     // What its owner has released is put back; what a keeper released is missing to the owner.
-    {"note_unread", "if string.find(' '..field(KEYS[3],'released',8192),", "if false and string.find('',"},
+    {"note_unread", "if string.find(' '..field(KEYS[3],'released',8192),",
+     "if false and string.find('',"},
     {"note_unsigned", "ARGV[4]=='keeper'and'~'or''", "''"},
     {"no_expiry", kSet, "'NX')\nunlink("},
     // Readers: one that died counts for ever; one enters beside a writer; a writer beside them.
@@ -77,7 +91,8 @@ constexpr Patch kPatches[] = {
     {"slot_frees_other", "redis.call('ZREM',readers,token)",
      "redis.call('ZREM',readers,string.byte(token)~=112 and token or "
      "redis.call('ZRANGE',readers,0,0)[1])"},
-    // After a clock was set back: a lock stays, a reader's place, or the lock when its readers have gone; a server that
+    // After a clock was set back: a lock stays, a reader's place, or the lock when its readers have
+    // gone; a server that
     // restarted is not trusted until the clock has caught up.
     {"life_uncut", "return redis.call('PEXPIRE',KEYS[1],life)", "return 0"},
     {"place_uncut", "redis.call('ZADD',readers,clock+life,token)\ntrim()", ""},
@@ -112,11 +127,14 @@ constexpr Patch kPatches[] = {
     {"cooling_untold", "string.sub(head,1,8)=='cooling:'then", "false then"},
     // The keys of the queue never expire.
     {"queue_for_ever", "try('PEXPIRE',key,life)\nend", "end"},
-    // --newest: one that died counts; nobody is told; a stopped one runs after a newer one; the oldest goes on;
+    // --newest: one that died counts; nobody is told; a stopped one runs after a newer one; the
+    // oldest goes on;
     // after a clock was set back, a run that is over is newer. --build: an older one runs.
-    {"newest_dead_counts", "ends>clock and(asked_lately(ends)or tell(other,'newer')~=0)", "ends>clock"},
+    {"newest_dead_counts", "ends>clock and(asked_lately(ends)or tell(other,'newer')~=0)",
+     "ends>clock"},
     {"newest_untold", "if other then tell(other,'free')end", ""},
-    {"newest_forgotten", "if head then redis.pcall('SET',newest", "if false then redis.pcall('SET',newest"},
+    {"newest_forgotten", "if head then redis.pcall('SET',newest",
+     "if false then redis.pcall('SET',newest"},
     {"oldest_goes_on", "(ticket<last or", "(ticket>last or"},
     {"newest_of_the_past", "math.max(answer[6],(last or 0)+1)", "answer[6]"},
     {"older_build_runs", "tonumber(number)>build then", "false then"},
@@ -137,10 +155,13 @@ constexpr Patch kPatches[] = {
 bool fits(const Patch& patch) {
   using namespace redis::scripts;
   return std::ranges::any_of(
-      std::initializer_list<const redis::Script*>{
-          &acquire, &acquire_newest, &acquire_shared, &acquire_slot, &cut, &hand_on, &leave, &leave_shared,
-          &mark, &release, &release_shared, &remove, &renew_shared, &repair, &revoke, &won},
-      [&](const redis::Script* script) { return script->text.find(patch.before) != std::string::npos; });
+      std::initializer_list<const redis::Script*>{&acquire, &acquire_newest, &acquire_shared,
+                                                  &acquire_slot, &cut, &hand_on, &leave,
+                                                  &leave_shared, &mark, &release, &release_shared,
+                                                  &remove, &renew_shared, &repair, &revoke, &won},
+      [&](const redis::Script* script) {
+        return script->text.find(patch.before) != std::string::npos;
+      });
 }
 
 }  // namespace

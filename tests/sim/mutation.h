@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Mistakes outside src/lock that the simulators can make on purpose (--mutation), to show that they see
-// them. tests/sim/mutants makes those inside src/lock.
+// Mistakes outside src/lock that the simulators can make on purpose (--mutation), to show that they
+// see them. tests/sim/mutants makes those inside src/lock.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,8 @@ enum class Mutation {
   stage_skipped,       ///< stage.cc: takes the lock after the next one
 };
 
-/// A mistake in the scripts, as they go over the wire: this text in place of that one, in each script
-/// that has it.
+/// A mistake in the scripts, as they go over the wire: this text in place of that one, in each
+/// script that has it.
 struct Patch {
   std::string_view mistake;
   std::string_view before;

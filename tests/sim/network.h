@@ -38,20 +38,20 @@ enum class ConnectionEvent : std::uint8_t {
 struct Connection {
   std::uint8_t client = 0;
   std::uint8_t server = 0;
-  std::uint32_t session = 0;   ///< the client's
-  bool used = false;           ///< the slot is
-  bool open = false;           ///< at the client's end
-  bool served = false;         ///< at the server's end
-  bool breaking = false;       ///< the client will be told
-  bool over = false;           ///< … and has been
-  bool fin = false;            ///< the client has hung up in good order
-  bool clean = true;           ///< the session had no other one to this server that failed
-  std::uint32_t arrived = 0;   ///< requests that wait in the server's kernel
-  bool waiting = false;        ///< the server waits for its replica, and carries out no other
-  lock::Answer answer{};       ///< … before it sends this
-  std::deque<Request> requests{};      ///< on their way, or arrived
+  std::uint32_t session = 0;       ///< the client's
+  bool used = false;               ///< the slot is
+  bool open = false;               ///< at the client's end
+  bool served = false;             ///< at the server's end
+  bool breaking = false;           ///< the client will be told
+  bool over = false;               ///< … and has been
+  bool fin = false;                ///< the client has hung up in good order
+  bool clean = true;               ///< the session had no other one to this server that failed
+  std::uint32_t arrived = 0;       ///< requests that wait in the server's kernel
+  bool waiting = false;            ///< the server waits for its replica, and carries out no other
+  lock::Answer answer{};           ///< … before it sends this
+  std::deque<Request> requests{};  ///< on their way, or arrived
   std::deque<lock::Answer> answers{};  ///< on their way
-  Time established{};          ///< what happens to the server before that is nothing to it
+  Time established{};                  ///< what happens to the server before that is nothing to it
   Time last_request{};
   Time last_response{};
   std::uint32_t stamp = 0;   ///< grows when the slot is used again: old events are void

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What both simulators understand: -n COUNT, --seed N, --seeds FROM..TO, --only NAME, --mutation NAME.
+// What both simulators understand: -n COUNT, --seed N, --seeds FROM..TO, --only NAME, --mutation
+// NAME.
 #pragma once
 
 #include <algorithm>

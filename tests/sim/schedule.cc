@@ -33,9 +33,10 @@ bool loses_data(Fault::Kind kind) {
 
 std::string_view text(Fault::Kind kind) {
   constexpr std::string_view kTexts[] = {
-      "cut",       "deaf",        "mute",   "isolate",   "stop",  "snapshot",  "crash_kept",
-      "crash_old", "crash_empty", "flush",  "fail_over", "lag",   "step",      "foreign",   "pause",
-      "suspend",   "kill",        "signal", "revoke",    "seize", "hand_back", "rumour"};
+      "cut",        "deaf",      "mute",        "isolate", "stop",      "snapshot",
+      "crash_kept", "crash_old", "crash_empty", "flush",   "fail_over", "lag",
+      "step",       "foreign",   "pause",       "suspend", "kill",      "signal",
+      "revoke",     "seize",     "hand_back",   "rumour"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -71,15 +72,19 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_slots();
   draw_fail_overs();
   draw_steps();
+  draw_roll_out();
   std::ranges::stable_sort(faults, {}, &Fault::at);
   draw_several();
   jobs_leave = Random(seed ^ 0x656e6473U).percent(25);
   if (assumptions_hold) keep_assumptions();
+  if (rolls_out)
+    between_steps = std::max(timing.ttl, longest_hold()) * 51 / 50 + 10ms + clocks_apart();
   const bool forgets = std::ranges::any_of(faults, loses_data, &Fault::kind);
   holds_are_kept =
       assumptions_hold && !votes_are_forgotten() && (!forgets || longest_hold() <= restart_grace);
   // Nobody waits until a replica has a mark or a tombstone.
-  marks_are_kept = assumptions_hold && !forgets && !twins && !replicated && !steps_forward;
+  marks_are_kept = assumptions_hold && !forgets && !twins && !replicated && !steps_forward &&
+                   smallest_list() + 2 > servers;  // else no server needs to know both lists' marks
   seizures_are_kept = assumptions_hold && !forgets && !replicated && !steps_forward;
   clients_stop = stall_percent > 0;
   troubled = late_percent + break_percent > 0;
@@ -315,21 +320,20 @@ void Schedule::draw_target(Random& random, Fault& fault) const {
   if (fault.kind == Kind::isolate) {
     fault.server = static_cast<std::uint8_t>(1 + random.below((1U << servers) - 1));
   }
-  fault.length = random.one_of<Time>({random.between(1ms, 60ms),
-                                      random.between(20ms, timing.ttl / 2),
-                                      random.between(timing.ttl / 2, timing.ttl * 2)});
+  fault.length =
+      random.one_of<Time>({random.between(1ms, 60ms), random.between(20ms, timing.ttl / 2),
+                           random.between(timing.ttl / 2, timing.ttl * 2)});
 }
 
-/// In every fourth schedule, by numbers of their own: only some kinds of faults, each at a rate that is
-/// drawn for this schedule. Where everything may happen a little, nothing happens often.
+/// In every fourth schedule, by numbers of their own: only some kinds of faults, each at a rate
+/// that is drawn for this schedule. Where everything may happen a little, nothing happens often.
 void Schedule::draw_swarm() {
   Random random(seed ^ 0x737761726dU);
   if (cron || twins || !random.percent(25)) return;
   faults.clear();
-  for (const Kind kind :
-       {Kind::cut, Kind::deaf, Kind::mute, Kind::isolate, Kind::stop, Kind::snapshot,
-        Kind::crash_kept, Kind::crash_old, Kind::crash_empty, Kind::foreign, Kind::pause,
-        Kind::suspend, Kind::kill, Kind::signal}) {
+  for (const Kind kind : {Kind::cut, Kind::deaf, Kind::mute, Kind::isolate, Kind::stop,
+                          Kind::snapshot, Kind::crash_kept, Kind::crash_old, Kind::crash_empty,
+                          Kind::foreign, Kind::pause, Kind::suspend, Kind::kill, Kind::signal}) {
     if (random.percent(65)) continue;
     for (std::uint32_t count = 1 + random.below(5); count > 0; --count) {
       Fault fault{.at = random.between(0s, calm_from), .kind = kind};
@@ -342,8 +346,8 @@ void Schedule::draw_swarm() {
   stall_percent = random.one_of({0U, random.below(30)});
 }
 
-/// Fewer than a quorum of servers forget within one lease, and none without a restart: what is too
-/// much keeps its data.
+/// Of each list in use, fewer than a quorum of servers forget within one lease, and none without a
+/// restart: what is too much keeps its data.
 void Schedule::keep_assumptions() {
   const Time life = std::max(timing.ttl, longest_hold());
   const Time lease = life + life / 50 + 10ms;
@@ -360,12 +364,16 @@ void Schedule::keep_assumptions() {
     }
     forgot |= 1U << server[fault.server].same_as;
     std::size_t votes = 0;
-    for (std::size_t s = 0; s < servers; ++s) votes += forgot >> server[s].same_as & 1U;
-    // A quorum of twins has fewer servers than votes: those that really are there must not forget.
-    const std::size_t real = twins ? servers - 1 : servers;
-    if (restart_grace == 0s || votes >= quorum(servers) || votes >= quorum(real)) {
-      fault.kind = Kind::crash_kept;
+    bool too_many = restart_grace == 0s;
+    for (std::size_t s = 0; s < servers; ++s) {
+      votes += forgot >> server[s].same_as & 1U;
+      const std::size_t list = s + 1;  // the first servers
+      // A quorum of twins has fewer servers than votes: those that really are there must not
+      // forget.
+      const std::size_t real = twins ? list - 1 : list;
+      if (list >= smallest_list()) too_many |= votes >= quorum(list) || votes >= quorum(real);
     }
+    if (too_many) fault.kind = Kind::crash_kept;
   }
 }
 

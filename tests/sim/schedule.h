@@ -73,6 +73,13 @@ struct ServerHost {
   Time replica_ahead{};      ///< the replica's time of day, against the server's
 };
 
+/// From that moment on, each new redlock of a host has the first `servers` servers in its list; 0:
+/// none starts.
+struct ListChange {
+  Time at{};
+  std::size_t servers = 0;
+};
+
 struct ClientHost {
   std::int64_t rate = 0;
   Time starts{};
@@ -88,6 +95,7 @@ struct ClientHost {
   std::optional<std::uint8_t> after{};
   /// Runs only inside the jobs of that client, and joins its lock.
   std::optional<std::uint8_t> inside{};
+  std::vector<ListChange> lists{};  ///< in the order of time; empty: all servers, always
 };
 
 /// Everything the seed decides before the first event. What is left to the run (delays, how long a
@@ -135,8 +143,12 @@ struct Schedule {
   bool clocks_step = false;   ///< operators set the servers' clocks
   bool steps_forward = false;
   Time longest_step_back{};  ///< in all, of one server
+  bool rolls_out = false;    ///< another list of servers, host by host, one server for each step
+  Time between_steps{};      ///< after the last redlock with a list two steps away
 
   [[nodiscard]] Time longest_hold() const;
+  [[nodiscard]] std::size_t smallest_list() const;
+  [[nodiscard]] std::size_t list_of(std::size_t client, Time now) const;
   /// Of the run to which this client belongs.
   [[nodiscard]] std::size_t first_stage(std::size_t index) const;
   [[nodiscard]] std::uint8_t last_stage(std::uint8_t index) const;
@@ -144,8 +156,9 @@ struct Schedule {
     const std::optional<std::uint8_t> next = client[index].after;
     return next && *next < clients ? next : std::nullopt;  // shrink() leaves clients out
   }
-  /// A server's clock is set forward; or a replica lacks a vote that counts, or ends it early, since its
-  /// clock is ahead. The server has been up for long, so the restart grace does not notice.
+  /// A server's clock is set forward; or a replica lacks a vote that counts, or ends it early,
+  /// since its clock is ahead. The server has been up for long, so the restart grace does not
+  /// notice.
   [[nodiscard]] bool votes_are_forgotten() const;
 
   /// Makes this the schedule of a seed.
@@ -171,6 +184,10 @@ struct Schedule {
   void draw_slow_connections();
   void draw_fail_overs();
   void draw_steps();
+  void draw_roll_out();
+  void draw_host_by_host(Random& random, std::size_t smaller);
+  void draw_two_steps(Random& random, std::size_t first);
+  void draw_losses(Random& random);
   void draw_fail_over_faults(Random& random, Time apart);
   void draw_lag(Random& random, const Fault& fail_over);
   [[nodiscard]] Time clocks_apart() const;

@@ -39,9 +39,8 @@ void Schedule::draw_slots() {
   clients = std::min(kMostClients, number + 1 + random.below(2));
   clients = std::max(clients, before);
   for (std::size_t i = before; i < clients; ++i) {
-    client[i] = {.rate = client[0].rate,
-                 .starts = random.between(0s, client[0].starts),
-                 .tries_once = cron};
+    client[i] = {
+        .rate = client[0].rate, .starts = random.between(0s, client[0].starts), .tries_once = cron};
   }
   const std::uint32_t others = random.one_of(0U, 0U, 20U, 40U);
   for (std::size_t i = 0; i < clients; ++i) {
@@ -192,8 +191,7 @@ void Schedule::draw_fail_over_faults(Random& random, Time apart) {
   const Time together = random.between(0s, calm_from);
   for (std::uint32_t i = 0; i < count; ++i) {
     Fault fault{.kind = Kind::fail_over};
-    fault.at = all ? together + random.between(0s, timing.ttl / 6)
-                   : random.between(0s, calm_from);
+    fault.at = all ? together + random.between(0s, timing.ttl / 6) : random.between(0s, calm_from);
     fault.server = all ? static_cast<std::uint8_t>(i) : random.index(servers);
     fault.length = random.between(5ms, timing.ttl / 2);
     if (fences_rise) fault.length = std::max(fault.length, apart);
@@ -202,8 +200,9 @@ void Schedule::draw_fail_over_faults(Random& random, Time apart) {
   }
 }
 
-/// In every fifth schedule, by numbers of their own: operators set the clocks of some servers, or of all.
-/// Forward, a server forgets locks, marks and tombstones; no other server does so in another way.
+/// In every fifth schedule, by numbers of their own: operators set the clocks of some servers, or
+/// of all. Forward, a server forgets locks, marks and tombstones; no other server does so in
+/// another way.
 void Schedule::draw_steps() {
   Random random(seed ^ 0x636c6f636b73U);
   if (cron || twins || replicated || slow_client != kMostClients || !random.percent(20)) return;

@@ -167,7 +167,8 @@ class Search final : public lock::Performer, public Transport {
         const Channel& to = client.channels[s];
         const bool news = to.dialing || !to.requests.empty() || !to.answers.empty() ||
                           (client.session && client.links[s].has_news());
-        if (news && is_first(s)) steps.push_back({&Search::exchange, "C and S hear each other", c, s});
+        if (news && is_first(s))
+          steps.push_back({&Search::exchange, "C and S hear each other", c, s});
         if (state_.left.lates > 0 && to.open && !to.requests.empty() && is_first(s)) {
           steps.push_back({&Search::late, "S hears C, and its answer is late", c, s});
         }
@@ -176,7 +177,8 @@ class Search final : public lock::Performer, public Transport {
         steps.push_back({&Search::pass, "time passes while C is stopped", c});
       }
     }
-    if (next_moment(kClients) != kForever) steps.push_back({&Search::pass, "time passes", kClients});
+    if (next_moment(kClients) != kForever)
+      steps.push_back({&Search::pass, "time passes", kClients});
     if (state_.left.forces > 0) {
       steps.push_back({&Search::force, "somebody looks at the lock, to take it by force"});
     }
@@ -252,7 +254,7 @@ class Search final : public lock::Performer, public Transport {
                              .server = static_cast<std::uint8_t>(s),
                              .session = 1});
     }
-    state_.checks.session_began(index);
+    state_.checks.session_began(index, kServers);
     turn(index);
   }
 

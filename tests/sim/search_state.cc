@@ -87,8 +87,8 @@ Hash State::hash() const {
     }
     for (const Channel& to : client.channels) {
       const auto size = to.requests.size() << 8U | to.answers.size();
-      hash = mix(mix(hash, to.on_the_way),
-                 size << 2U | (to.dialing ? 2U : 0U) | (to.open ? 1U : 0U));
+      hash =
+          mix(mix(hash, to.on_the_way), size << 2U | (to.dialing ? 2U : 0U) | (to.open ? 1U : 0U));
     }
   }
   return hash;

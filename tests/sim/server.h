@@ -33,8 +33,8 @@ class Server {
   void set_wake(Wake wake);
   /// An operator sets it.
   void step_clock(Time by, Time now);
-  /// An operator deletes what may stay for long since the clock was set back: a lock, or the place of a
-  /// reader, that nobody has renewed for `life`, and that no renewal since then could cut.
+  /// An operator deletes what may stay for long since the clock was set back: a lock, or the place
+  /// of a reader, that nobody has renewed for `life`, and that no renewal since then could cut.
   void free_stale(Time life, Time now);
   /// The fencing number that it begins with; `present`: given in its present life.
   void set_fence(std::uint64_t value, bool present);
@@ -124,8 +124,8 @@ class Server {
   Time replica_held_{};
   Clock replica_clock_;
 
-  std::optional<Time> set_back_;     ///< when the clock was, last
-  std::map<Token, Time> renewed_;    ///< by token: the last grant or renewal
+  std::optional<Time> set_back_;       ///< when the clock was, last
+  std::map<Token, Time> renewed_;      ///< by token: the last grant or renewal
   std::map<Token, Time> holds_right_;  ///< by hold: the last renewal that also cut a long life
   std::map<Token, Time> right_;        ///< by token: when it had its right life
   std::int64_t replica_started_ms_ = 0;

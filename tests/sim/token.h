@@ -97,8 +97,8 @@ constexpr bool is_revoked(Token value) {
 constexpr Token plain(Token value) {
   return value == kForeignType ? value : value & ~Token{1U << 26U | 0x8000U};
 }
-/// "B0030002": client B, its third run, second attempt; of the first slot of three: "p0103B0030002".
-/// Of one length, as real tokens are, and short enough not to be allocated.
+/// "B0030002": client B, its third run, second attempt; of the first slot of three:
+/// "p0103B0030002". Of one length, as real tokens are, and short enough not to be allocated.
 std::string token_text(Token token);
 /// What is in a key: the inverse.
 Token token_of(std::string_view value);

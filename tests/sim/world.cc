@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace redlock::sim {
 
@@ -38,17 +39,18 @@ void World::set_up() {
   scene_.checks = checks_.data();
   scene_.story = &story_;
   scene_.calm = false;
-  scene_.settings = {schedule_->restart_grace / 1s,
-                     schedule_->timing.ttl / 1ms};
+  scene_.last_used.fill({});
+  scene_.settings = {schedule_->restart_grace / 1s, schedule_->timing.ttl / 1ms};
   scene_.clients = &clients_;
   scene_.is_held = [this](std::size_t client, Token token) {
     const std::uint8_t lock = schedule_->client[client].lock;
     std::uint32_t holding = 0;
-    for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
+    const std::size_t servers = clients_[client].servers();
+    for (std::uint8_t i = 0; i < servers; ++i) {
       const bool has = keys(lock, real(i)).lasts(token, timeline_.now());
       if (has && !checks_[lock].is_unsure(client, i)) holding |= 1U << i;
     }
-    return is_quorum(holding);
+    return static_cast<std::size_t>(std::popcount(holding)) > servers / 2;
   };
   scene_.is_up = [this](std::uint8_t server) { return is_up(server); };
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
@@ -73,10 +75,12 @@ void World::set_up_server(std::size_t index, std::uint8_t lock) {
   server.reset(static_cast<std::uint32_t>(index), clock, started, lock_key(lock), scene_.settings,
                interpreter_);
   server.set_wake([this, index](Waiter waiter, lock::Duration in) {
-    return clients_[client_of(waiter)].publish(static_cast<std::uint8_t>(index), session_of(waiter), in);
+    return clients_[client_of(waiter)].publish(static_cast<std::uint8_t>(index), session_of(waiter),
+                                               in);
   });
   if (host.fence != 0) server.set_fence(host.fence, host.fence_of_this_life);
-  server.set_replica({host.rate, std::chrono::milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
+  server.set_replica(
+      {host.rate, std::chrono::milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
   if (schedule_->replicated) server.replicate(0s, 0s);
   server.take_snapshot();
 }
@@ -106,8 +110,7 @@ Result World::run(const Schedule& schedule, bool trace) {
     }
     event();
   }
-  if (!violation() && !all_done())
-    checks_[0].fail("stuck", "somebody waits for nothing");
+  if (!violation() && !all_done()) checks_[0].fail("stuck", "somebody waits for nothing");
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) result.jobs += checks_[lock].jobs();
   check_end();
   result.violation = violation();
@@ -176,9 +179,9 @@ void World::connection_event(ConnectionEvent event, ConnectionId id) {
     case ConnectionEvent::broken:
       if (!connection.open || connection.over) break;
       connection.over = true;
-      client.take_in(server, {event == ConnectionEvent::refused ? Inbound::Kind::refused
-                                                                 : Inbound::Kind::broken,
-                              {}});
+      client.take_in(
+          server,
+          {event == ConnectionEvent::refused ? Inbound::Kind::refused : Inbound::Kind::broken, {}});
   }
 }
 
@@ -197,9 +200,8 @@ void World::serve(ConnectionId id) {
   }
   if (lasts && plain(before) != request.token && !is_listed(before) &&
       server.owner(timeline_.now()) != before) {
-    checks_[lock].fail("touched",
-                       server_name(address) + " changes " + token_text(before) +
-                           "'s lock for a release of " + token_text(request.token));
+    checks_[lock].fail("touched", server_name(address) + " changes " + token_text(before) +
+                                      "'s lock for a release of " + token_text(request.token));
   }
   if (remembers(answer)) checks_[lock].remembers(real(address), request.token);
   check_kept(real(address), request, answer);
@@ -260,9 +262,9 @@ void World::check_hung_up(ConnectionId id) {
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
                                  schedule_->client[connection.client].mode);
   if (server.place(waiter, timeline_.now()) != 0) {
-    checks_[lock].fail("queue",
-                       client_name(connection.client) + " has ended, and is in the queue on " +
-                           server_name(connection.server));
+    checks_[lock].fail("queue", client_name(connection.client) +
+                                    " has ended, and is in the queue on " +
+                                    server_name(connection.server));
   }
 }
 

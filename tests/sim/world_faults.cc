@@ -39,8 +39,7 @@ void World::begin(const Fault& fault) {
         if ((fault.server >> i & 1U) != 0) what += ' ' + server_name(i);
       }
     }
-    story_.say(now, who,
-               "FAULT " + what + " for " + std::to_string(fault.length / 1ms) + " ms");
+    story_.say(now, who, "FAULT " + what + " for " + std::to_string(fault.length / 1ms) + " ms");
   }
   Client& client = clients_[fault.client];
   switch (fault.kind) {
@@ -56,9 +55,8 @@ void World::begin(const Fault& fault) {
       return each_lock(real(fault.server), [](Server& each) { each.take_snapshot(); });
     case Kind::foreign:
       return keys(fault.lock, real(fault.server))
-          .set_foreign(
-              fault.length > 100ms ? kForeignType : make_token(kForeigner, 1, 1),
-              fault.length / 1ms, now);
+          .set_foreign(fault.length > 100ms ? kForeignType : make_token(kForeigner, 1, 1),
+                       fault.length / 1ms, now);
     case Kind::stop:
     case Kind::flush:
       ++stopped_[real(fault.server)];

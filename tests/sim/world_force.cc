@@ -12,9 +12,9 @@ namespace redlock::sim {
 using namespace std::chrono_literals;
 using Kind = Fault::Kind;
 
-/// `redlock release --force` on whoever holds the lock on that server: it reaches one server after the
-/// other, and some not. With --now: if a quorum shows the lock, it is revoked where it is, and then
-/// deleted there, and buried where there is nothing. A shared lock is taken from all readers.
+/// `redlock release --force` on whoever holds the lock on that server: it reaches one server after
+/// the other, and some not. With --now: if a quorum shows the lock, it is revoked where it is, and
+/// then deleted there, and buried where there is nothing. A shared lock is taken from all readers.
 void World::force(const Fault& fault) {
   const Time now = timeline_.now();
   const Token token = plain(keys(fault.lock, real(fault.server)).owner(now));

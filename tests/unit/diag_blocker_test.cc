@@ -111,7 +111,7 @@ TEST_CASE("a holder that has missed a renewal may be dead") {
   records::Holder who{.host = "web1", .user = "root", .pid = 7, .command = "b", .ttl = 30s};
   CHECK(diag::renewed_ago(who, 17s) == 13s);
   CHECK_FALSE(diag::renewed_ago(who, {}));
-  CHECK_FALSE(diag::renewed_ago(who, 31s));  // a minimum hold
+  CHECK_FALSE(diag::renewed_ago(who, 31s));   // a minimum hold
   CHECK(diag::renewed_ago(who, -5s) == 35s);  // a minimum hold keeps the key
   CHECK_FALSE(diag::overdue(who, 15s));
   REQUIRE(diag::overdue(who, 14s));

@@ -27,16 +27,13 @@ lock::Refused held(const std::string& command = "./deploy.sh",
 }
 
 WaitFacts facts() {
-  return {.lock = "deploy-shop",
-          .state = {.refusal = held(),
-                    .asked = true,
-                    .answering = 3,
-                    .servers = 3,
-                    .place = 2,
-                    .length = 3},
-          .waited = 41'900ms,
-          .limit = 10min,
-          .unix_time = kNow};
+  return {
+      .lock = "deploy-shop",
+      .state =
+          {.refusal = held(), .asked = true, .answering = 3, .servers = 3, .place = 2, .length = 3},
+      .waited = 41'900ms,
+      .limit = 10min,
+      .unix_time = kNow};
 }
 
 std::string live(const WaitFacts& facts, std::size_t width = 200) {
@@ -92,8 +89,7 @@ TEST_CASE("progress: a holder that has missed a renewal may be dead") {
   holder.ttl = 30s;
   WaitFacts some = facts();
   const auto say = [&](std::chrono::milliseconds left) {
-    some.state.refusal = {
-        .blocker = "aaaa", .ttl_left = left, .holder = records::to_json(holder)};
+    some.state.refusal = {.blocker = "aaaa", .ttl_left = left, .holder = records::to_json(holder)};
     return live(some);
   };
   some.refusal_age = 1200ms;
@@ -130,7 +126,8 @@ TEST_CASE("progress: a free slot that is kept for somebody else, and no free slo
   some.state.refusal->slots = "aaaa,,bbbb";
   CHECK(live(some).starts_with("deploy-shop: held by root@db7 (./deploy.sh) for"));
   some.state.refusal->slots = "aaaa,cccc,bbbb";
-  CHECK(live(some).starts_with("deploy-shop: held in all slots, one by root@db7 (./deploy.sh) for"));
+  CHECK(
+      live(some).starts_with("deploy-shop: held in all slots, one by root@db7 (./deploy.sh) for"));
 }
 
 TEST_CASE("progress: without UTF-8 there is nothing but ASCII") {

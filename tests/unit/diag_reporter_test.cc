@@ -65,10 +65,9 @@ TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
         "giving up (status 75)\n");
   CHECK(said(vain, kShown).ends_with("giving up (status 1)\n"));
   CHECK(said(vain, kAlone, Verbosity::quiet).empty());
-  CHECK(
-      said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
-      "redlock: could not get lock \"L\" within 700 ms, because several processes want it at the "
-      "same time, giving up (status 75)\n");
+  CHECK(said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
+        "redlock: could not get lock \"L\" within 700 ms, because several processes want it at the "
+        "same time, giving up (status 75)\n");
 }
 
 TEST_CASE("a conflict under -n is silent off a terminal unless -v") {
@@ -130,7 +129,8 @@ TEST_CASE("a server that has not answered yet is not named if others are the rea
   CHECK(said(Unavailable{{{0, silent}, {1, wrong}, {2, wrong}}}, kAlone) ==
         start + "db2" + reason + "; db3" + reason + "\n");
   CHECK(said(Unavailable{{{0, silent}, {1, wrong}}}, kAlone) ==
-        start + "db1: has not answered yet; check that it is up and reachable; db2" + reason + "\n");
+        start + "db1: has not answered yet; check that it is up and reachable; db2" + reason +
+            "\n");
 }
 
 TEST_CASE("a win after more than a second is reported to a user who watches") {
@@ -175,13 +175,15 @@ TEST_CASE("--newest: a server where it may have no effect is pointed out, once")
     refusal.place = place;
     return [refusal, ticket](Reporter& reporter) {
       for (int i = 0; i < 2; ++i) {
-        reporter.say_vote({{.server = 1, .operation = lock::op::Acquire{.ticket = ticket}}, {}, refusal});
+        reporter.say_vote(
+            {{.server = 1, .operation = lock::op::Acquire{.ticket = ticket}}, {}, refusal});
       }
     };
   };
   const WaitNews news{.newest = true};
   CHECK(written(refused_at(0, 7), news) ==
-        "redlock: warning: db2 does not let us replace older waiters, so --newest may have no effect; "
+        "redlock: warning: db2 does not let us replace older waiters, so --newest may have no "
+        "effect; "
         "redlock check names the permissions that are missing\n");
   CHECK(written(refused_at(1, 7), news).empty());
   CHECK_MESSAGE(written(refused_at(0, 0), news).empty(), "it has not asked for a place yet");
@@ -214,10 +216,10 @@ TEST_CASE("a superseded run names the newer one, or the build that succeeded") {
 }
 
 TEST_CASE("a job that is stopped for its lease: whether the lock has expired is said as it is") {
-  CHECK(said(Stopping{lock::StopReason::lease_ending, {}}, kAlone).find(
-            "stopping the job before the lock expires") != std::string::npos);
-  CHECK(said(Stopping{lock::StopReason::lease_ending, {}, true}, kAlone).find(
-            "stopping the job although the lock has expired") != std::string::npos);
+  CHECK(said(Stopping{lock::StopReason::lease_ending, {}}, kAlone)
+            .find("stopping the job before the lock expires") != std::string::npos);
+  CHECK(said(Stopping{lock::StopReason::lease_ending, {}, true}, kAlone)
+            .find("stopping the job although the lock has expired") != std::string::npos);
 }
 
 TEST_CASE("what a command has left is counted, but not for a quiet user") {

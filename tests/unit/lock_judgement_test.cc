@@ -94,9 +94,9 @@ TEST_CASE("foreign keys are the same if they are of the same value or type") {
   CHECK(judge({sees_type("zset"), sees_type("list"), kDown}).state == State::undecided);
   CHECK(judge({sees_type("hash", "a:1"), sees_type("hash", "a:1"), kNothing}).state ==
         State::foreign);
-  CHECK_MESSAGE(judge({sees_type("hash", "a:1"), sees_type("hash", "b:1"), kNothing}).state ==
-                    State::foreign,
-                "a RedissonRedLock has another name on each server");
+  CHECK_MESSAGE(
+      judge({sees_type("hash", "a:1"), sees_type("hash", "b:1"), kNothing}).state == State::foreign,
+      "a RedissonRedLock has another name on each server");
 }
 
 TEST_CASE("the fence is what a quorum says") {

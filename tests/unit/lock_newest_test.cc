@@ -75,7 +75,8 @@ TEST_CASE("newest: the word of one server is enough, and votes are given back") 
   CHECK(harness.session.outcome().kind == Outcome::Kind::superseded);
 }
 
-TEST_CASE("newest: a vote that comes before the job starts still counts, and one after it does not") {
+TEST_CASE(
+    "newest: a vote that comes before the job starts still counts, and one after it does not") {
   Harness harness(plan_for(3));
   harness.answer(0, Op::acquire, Granted{});
   SUBCASE("before") {

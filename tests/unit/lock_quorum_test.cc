@@ -134,7 +134,8 @@ TEST_CASE("with a time for late answers, a quorum of confirmed releases waits fo
   CHECK(harness.session.finished());
 }
 
-TEST_CASE("with a time for late answers, the end of a vain wait waits for a server that may grant") {
+TEST_CASE(
+    "with a time for late answers, the end of a vain wait waits for a server that may grant") {
   Plan plan = plan_for(3);
   plan.late_answers = 50ms;
   Harness harness(plan);
@@ -192,7 +193,9 @@ TEST_CASE("a late vote after the win is used") {
   harness.answer(0, Op::acquire, Granted{});
   harness.answer(1, Op::acquire, Granted{});
   harness.step(JobStarted{});
-  SUBCASE("before the renewal") { harness.answer(2, Op::acquire, Granted{}); }
+  SUBCASE("before the renewal") {
+    harness.answer(2, Op::acquire, Granted{});
+  }
   harness.advance(10s);
   SUBCASE("while the renewal is under way, of which it says nothing") {
     harness.answer(2, Op::acquire, Granted{});

@@ -58,7 +58,8 @@ TEST_CASE("the process on top is gone: the job is stopped, and the lock released
   CHECK(harness.asked(Op::release) == 1);
 }
 
-TEST_CASE("a main process that was killed: what it left gets TERM, KILL a grace later, and the lock") {
+TEST_CASE(
+    "a main process that was killed: what it left gets TERM, KILL a grace later, and the lock") {
   Plan plan = plan_for(1);
   plan.max_runtime = 2s;  // no limit for what it left
   Harness harness = running(plan);
@@ -102,7 +103,8 @@ TEST_CASE("a main process that ended as it was told: what it left has the signal
   CHECK(harness.asked(Op::release) == 1);
 }
 
-TEST_CASE("what a main process leaves by itself is not the lock's business, nor with --wait-all killed") {
+TEST_CASE(
+    "what a main process leaves by itself is not the lock's business, nor with --wait-all killed") {
   Harness harness = running();
   harness.step(JobExited{0, JobEnd::by_itself});
   CHECK(harness.asked(Op::release) == 1);
@@ -196,7 +198,8 @@ TEST_CASE("a lock that lives longer than its renewal asked for is cut, once for 
     std::vector<ServerIndex> servers;
     for (const Effect& effect : harness.effects) {
       const auto* ask = std::get_if<Ask>(&effect);
-      if (ask != nullptr && ask->op() == Op::renew && details<op::Renew>(*ask).cuts) servers.push_back(ask->server);
+      if (ask != nullptr && ask->op() == Op::renew && details<op::Renew>(*ask).cuts)
+        servers.push_back(ask->server);
     }
     return servers;
   };

@@ -79,7 +79,7 @@ TEST_CASE("a vote that has expired is no vote and no witness") {
   }
 }
 
-TEST_CASE("N - quorum + 1 trusted servers are enough, whoever else is fresh") {
+TEST_CASE("a quorum of trusted servers is enough, whoever else is fresh") {
   Harness harness(plan_for(5));
   harness.answer(0, Op::acquire, fresh_grant("a", false));
   harness.answer(1, Op::acquire, fresh_grant("b", false));
@@ -88,6 +88,32 @@ TEST_CASE("N - quorum + 1 trusted servers are enough, whoever else is fresh") {
   CHECK(harness.count<Spawn>() == 0);
   harness.answer(4, Op::acquire, grant_of("e"));
   CHECK(harness.count<Spawn>() == 1);
+}
+
+TEST_CASE("of an even number of servers, half of them are not enough to vouch") {
+  // Three servers became four. The holder has two of the three, and one of these was restarted
+  // empty.
+  Harness harness(plan_for(4));
+  harness.answer(0, Op::acquire, fresh_grant("a"));
+  harness.answer(1, Op::acquire, held_by("other"));
+  harness.answer(2, Op::acquire, grant_of("c"));
+  harness.answer(3, Op::acquire, grant_of("d"));
+  CHECK(harness.count<Spawn>() == 0);
+  CHECK(harness.asked(Op::release) >= 3);
+}
+
+TEST_CASE("two servers: both must vouch, though neither knows of an earlier life") {
+  // There were three, or will be. The holder has one of these two, which was restarted empty.
+  Harness harness(plan_for(2));
+  harness.answer(0, Op::acquire, fresh_grant("a"));
+  SUBCASE("the other is older") {
+    harness.answer(1, Op::acquire, Granted{.run_id = "b", .may_be_new = true});
+  }
+  SUBCASE("the other is fresh, too") {
+    harness.answer(1, Op::acquire, fresh_grant("b"));
+  }
+  CHECK(harness.count<Spawn>() == 0);
+  CHECK(harness.asked(Op::release) >= 2);
 }
 
 TEST_CASE("servers that are not trusted yet are borne like ones that do not answer") {

@@ -165,7 +165,8 @@ TEST_CASE("history: the usual length is that of the last five runs that ended we
 }
 
 TEST_CASE("grid: columns are left out in their order until the lines fit") {
-  const std::vector<Line> lines = {{{"A"}, {"B"}, {"C"}}, {{"aaaa"}, {"größe"}, {"ccccccccccccccccc"}}};
+  const std::vector<Line> lines = {{{"A"}, {"B"}, {"C"}},
+                                   {{"aaaa"}, {"größe"}, {"ccccccccccccccccc"}}};
   const std::array<std::size_t, 2> left_out = {1, 2};
   const Widths all = fit(lines, left_out, diag::kNoLimit);
   CHECK(sum(all) == 4 + 2 + 5 + 2 + 17);

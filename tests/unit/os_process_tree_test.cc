@@ -15,8 +15,8 @@ bool younger(std::int64_t start, pid_t pid, const BirthMark& mark) {
   return ProcessEntry{.pid = pid, .parent = 1, .group = 1, .start = start}.younger_than(mark);
 }
 
-/// Our child, which dies of TERM but first starts a process that waits for a signal, too. The PID of
-/// that one comes through the pipe.
+/// Our child, which dies of TERM but first starts a process that waits for a signal, too. The PID
+/// of that one comes through the pipe.
 pid_t start_forker(int pipe) {
   static int writes_to;
   writes_to = pipe;

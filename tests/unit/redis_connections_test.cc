@@ -38,7 +38,8 @@ lock::Ask ask(lock::Op op) {
 struct Holder {
   explicit Holder(PlayedServer& played)
       : server(played),
-        servers({played.endpoint()}, {.lock_key = "L", .ttl = 30s}, [] { return std::string("{}"); }, {}, {}) {
+        servers({played.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                [] { return std::string("{}"); }, {}, {}) {
     servers.ask(ask(lock::Op::acquire), kStart);
     server.read();
     server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
@@ -236,7 +237,8 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
     CAPTURE(refusal);
     const bool redisson = refusal.starts_with("-NOSCRIPT");
     PlayedServer server;
-    redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .redisson = redisson, .ttl = 30s},
+    redis::ServerSet servers({server.endpoint()},
+                             {.lock_key = "L", .redisson = redisson, .ttl = 30s},
                              [] { return std::string("{}"); }, {}, {});
     servers.ask(ask(lock::Op::acquire), kStart);
     const std::string by_hash = server.read();

@@ -321,8 +321,12 @@ TEST_CASE("a waiter leaves the queue before other requests once that acquire is 
   pipeline.add(queued, tests::flight_of(1), "acquire3 ", kStart).deadline = kStart + 1s;
   add(pipeline, Op::leave_queue, lock::kNoAttempt, "leave_queue ").deadline = kStart + 9s;
   CHECK(send(pipeline).empty());
-  SUBCASE("it is released") { pipeline.cancel_unsent(3); }
-  SUBCASE("it is late") { pipeline.expire(kStart + 1s, 200ms); }
+  SUBCASE("it is released") {
+    pipeline.cancel_unsent(3);
+  }
+  SUBCASE("it is late") {
+    pipeline.expire(kStart + 1s, 200ms);
+  }
   CHECK(send(pipeline) == "leave_queue ");
 }
 

@@ -22,6 +22,7 @@ namespace {
 
 LockContext context_of(const std::string& name, const std::string& holder) {
   return {.lock_key = name,
+          .list = "01234567",
           .ttl = std::chrono::hours(24),
           .restart_grace = std::chrono::hours(24),
           .waiter = std::string(20, 'w'),
@@ -93,6 +94,7 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
 
 TEST_CASE("context: an acquire names the queue as an argument, and us only if we have a ticket") {
   const LockContext context{.lock_key = "n",
+                            .list = "L",
                             .restart_grace = std::chrono::seconds(60),
                             .waiter = "me",
                             .holder_json = "{}"};
@@ -111,14 +113,14 @@ TEST_CASE("context: an acquire names the queue as an argument, and us only if we
   };
   lock::op::Acquire acquire{.life = std::chrono::seconds(30)};
   const char* const line = "redlock:{n}:";
-  same(acquire, keys, {"T", "30000", "{}", "60", "0", "H", "", "", line});
+  same(acquire, keys, {"T", "30000", "{}", "60", "0", "H", "", "", line, "L"});
   acquire.once = std::chrono::seconds(50);
-  same(acquire, with_mark, {"T", "30000", "{}", "60", "0", "H", "", "", line, "50000"});
+  same(acquire, with_mark, {"T", "30000", "{}", "60", "0", "H", "", "", line, "L", "50000"});
   acquire.ticket = 1'800'000'000'000;
   const char* const ticket = "1800000000000";
-  same(acquire, with_mark, {"T", "30000", "{}", "60", "0", "H", "me", ticket, line, "50000"});
+  same(acquire, with_mark, {"T", "30000", "{}", "60", "0", "H", "me", ticket, line, "L", "50000"});
   acquire.once = {};
-  same(acquire, keys, {"T", "30000", "{}", "60", "0", "H", "me", ticket, line});
+  same(acquire, keys, {"T", "30000", "{}", "60", "0", "H", "me", ticket, line, "L"});
 }
 
 TEST_CASE("context: the embedded scripts are whole and bare of comments") {

@@ -53,7 +53,7 @@ class Dialer {
   Address looked_up_;                      ///< whose name it is
   lock::Instant asked_{};                  ///< when the lookup began
   std::vector<os::Address> addresses_;
-  std::size_t next_ = 0;  ///< index of the address to try next
+  std::size_t next_ = 0;         ///< index of the address to try next
   std::vector<os::Fd> sockets_;  ///< that connect
   std::optional<lock::Unreachable> failure_;
 };

@@ -427,8 +427,8 @@ void Link::move_on(lock::Instant now) {
   if (!locator_.superseded()) return;
   lost_ = true;
   // The next request goes to the new primary.
-  disconnect(locator_.at_place(
-      {.why = "is not the primary any more: the Sentinels name another server"}));
+  disconnect(
+      locator_.at_place({.why = "is not the primary any more: the Sentinels name another server"}));
 }
 
 void Link::interests(std::vector<os::Interest>& out) const {

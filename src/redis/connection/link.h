@@ -131,7 +131,7 @@ class Link {
   /// user may write would run it as the wrong user.
   Flight handshake_;
   const std::optional<Command> question_;  ///< the locator's
-  std::size_t handshake_replies_ = 0;  ///< replies to it
+  std::size_t handshake_replies_ = 0;      ///< replies to it
   Dialer dialer_;
   State state_ = State::idle;
   std::optional<Stream> stream_;
@@ -140,10 +140,10 @@ class Link {
   bool takes_hashes_ = false;
   bool served_ = false;        ///< it has carried out a request of ours, over any connection
   bool dialed_again_ = false;  ///< see dial_again(); and it has carried out nothing since
-  bool heard_ = false;        ///< the server has sent something over this connection
-  lock::Instant heard_at_{};  ///< when it last did
-  bool lost_ = false;         ///< see take_lost()
-  std::string redirection_;  ///< the latest one that answered a request, or empty
+  bool heard_ = false;         ///< the server has sent something over this connection
+  lock::Instant heard_at_{};   ///< when it last did
+  bool lost_ = false;          ///< see take_lost()
+  std::string redirection_;    ///< the latest one that answered a request, or empty
   lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment
   /// To the node of a Cluster to which the slot of the key moves, for requests refused with ASK.
   std::unique_ptr<Link> errand_;

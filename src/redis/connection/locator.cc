@@ -93,8 +93,7 @@ class Sentinels {
       sentinel.address = node;
       sentinel.credentials = endpoint.sentinel_credentials;
       links.emplace_back(sentinel, tls, timeouts, "")
-          .ask({.attempt = lock::kNoAttempt}, {{{.words = {"SENTINEL", "MASTER", service_}}}},
-               now);
+          .ask({.attempt = lock::kNoAttempt}, {{{.words = {"SENTINEL", "MASTER", service_}}}}, now);
     }
   }
 
@@ -139,8 +138,7 @@ class Sentinels {
     if (reply.type == Value::Type::error) {
       return fail(refused(reply.text, service_));
     }
-    Address named{.host = std::string(field(reply, "ip")),
-                  .port = read_port(field(reply, "port"))};
+    Address named{.host = std::string(field(reply, "ip")), .port = read_port(field(reply, "port"))};
     if (!is_host(named.host) || named.port == 0) return fail(not_redis(Fate::never_sent));
     std::uint64_t of_named = read_number(field(reply, "config-epoch")).value_or(0);
     // The Sentinel that leads a fail-over has the new epoch already while it names the old primary.

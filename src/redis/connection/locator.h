@@ -111,8 +111,8 @@ class Locator {
   std::vector<Address> left_;    ///< cluster: the nodes still to try, the next one at the end
   std::uint64_t epoch_ = 0;      ///< sentinel: of the newest configuration that we know
   bool superseded_ = false;
-  lock::Instant asked_{};      ///< sentinel: when we last asked
-  unsigned redirections_ = 0;  ///< since a node was the right one for a request
+  lock::Instant asked_{};                  ///< sentinel: when we last asked
+  unsigned redirections_ = 0;              ///< since a node was the right one for a request
   lock::Instant deadline_ = lock::kNever;  ///< of all places together
   lock::Instant place_deadline_ = lock::kNever;
   std::optional<lock::Unreachable> failure_;

@@ -162,8 +162,7 @@ bool Pipeline::may_repeat(lock::Instant when) const {
       });
   // Other commands of a subscription may have been carried out, and their replies are on the way.
   return pending.answered == pending.flight.answer() && pending.attempts < kMostAttempts &&
-         when < pending.deadline && !taken_back && !is_note(pending) &&
-         !pending.flight.endless;
+         when < pending.deadline && !taken_back && !is_note(pending) && !pending.flight.endless;
 }
 
 /// Whether the server can have read enough of the first request to send the next reply: it answers
@@ -195,8 +194,7 @@ bool Pipeline::take_reply(Value& reply, Refusal refusal) {
   const bool waits = pending.flight.awaits_last();
   if (first && waits) {
     pending.first = std::move(reply);
-  } else if (endless ||
-             ((waits ? last : first) && pending.reported != Reported::answered)) {
+  } else if (endless || ((waits ? last : first) && pending.reported != Reported::answered)) {
     Value& content = waits ? pending.first : reply;
     arrivals_.push_back({pending.ask, pending.sent, std::move(content)});
     if (waits) arrivals_.back().waited = std::move(reply);
@@ -233,7 +231,8 @@ void Pipeline::note_late_attempts() noexcept {
   for (const Pending& pending : requests_) {
     const bool unanswered = pending.written > 0 && !pending.answered_request();
     const auto known = sent_attempts_.find(pending.ask.attempt);
-    if (takes(pending.ask.op()) && unanswered && known != sent_attempts_.end()) known->second = true;
+    if (takes(pending.ask.op()) && unanswered && known != sent_attempts_.end())
+      known->second = true;
   }
 }
 
@@ -250,9 +249,7 @@ void Pipeline::restore_refused() {
 }
 
 void Pipeline::restore_sent() {
-  std::erase_if(requests_, [](const Pending& pending) {
-    return pending.answered_request();
-  });
+  std::erase_if(requests_, [](const Pending& pending) { return pending.answered_request(); });
   for (Pending& pending : requests_) pending.written = pending.answered = 0;
 }
 
@@ -313,7 +310,8 @@ bool Pipeline::all_reported() const {
 }
 
 bool Pipeline::is_released_later(const Pending& request) const {
-  return takes(request.ask.op()) && std::ranges::any_of(requests_, [&request](const Pending& other) {
+  return takes(request.ask.op()) &&
+         std::ranges::any_of(requests_, [&request](const Pending& other) {
            return lock::is_release(other.ask.op()) && other.ask.attempt == request.ask.attempt;
          });
 }

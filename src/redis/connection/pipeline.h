@@ -51,9 +51,7 @@ class Pipeline {
 
     /// The reply to the request itself has come.
     [[nodiscard]] bool answered_request() const { return answered > flight.answer(); }
-    [[nodiscard]] std::string_view rest() const {
-      return std::string_view(wire).substr(written);
-    }
+    [[nodiscard]] std::string_view rest() const { return std::string_view(wire).substr(written); }
   };
 
   /// Adds a request; `wire`: its bytes for this server. Valid until the next change.
@@ -125,7 +123,8 @@ class Pipeline {
   /// The command that the next reply answers, if it names its script by its hash; or null. Valid
   /// until the next change.
   [[nodiscard]] const Command* hashed() const {
-    return requests_.empty() ? nullptr : requests_.front().flight.hashed(requests_.front().answered);
+    return requests_.empty() ? nullptr
+                             : requests_.front().flight.hashed(requests_.front().answered);
   }
 
   /// The next reply belongs to a flight that was refused.
@@ -184,7 +183,7 @@ class Pipeline {
   void report(Pending& pending, lock::Unreachable why);
 
   std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
-  std::deque<Pending> refused_;  ///< in the order sent
+  std::deque<Pending> refused_;   ///< in the order sent
   std::map<lock::AttemptId, bool> sent_attempts_;
   std::vector<Arrival> arrivals_;
 };

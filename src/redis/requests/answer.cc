@@ -102,7 +102,8 @@ lock::Unreachable unusable_fence(const LockContext& context, std::string_view va
   }
   return {false, true,
           "the fencing number in the key \"" + untrusted(context.fence_key) + "\" is not usable (" +
-              what + "); delete that key there, and numbers go on from the server's clock (see THE "
+              what +
+              "); delete that key there, and numbers go on from the server's clock (see THE "
               "FENCE in redlock-protocol(7))"};
 }
 
@@ -163,8 +164,8 @@ std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const
 
 std::optional<Waiter> read_waiter(const Value& entry) {
   const std::vector<Value>& part = entry.elements;
-  const bool short_enough = fits(entry, "sss") && part[0].text.size() <= kMostOfId &&
-                            part[2].text.size() <= kMostOfWho;
+  const bool short_enough =
+      fits(entry, "sss") && part[0].text.size() <= kMostOfId && part[2].text.size() <= kMostOfWho;
   const auto waited = short_enough ? read_number(part[1]) : std::nullopt;
   if (!waited) return std::nullopt;
   constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
@@ -205,9 +206,9 @@ std::optional<lock::Done> read_done(const Value& reply) {
 }
 
 lock::Unreachable replica_of(std::string_view primary) {
-  return {false, true,
-          "is a replica and can give no vote; use the address of its primary, " +
-              untrusted(primary)};
+  return {
+      false, true,
+      "is a replica and can give no vote; use the address of its primary, " + untrusted(primary)};
 }
 
 std::optional<lock::Duration> read_wake_up(std::string_view text) {

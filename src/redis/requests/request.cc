@@ -42,7 +42,8 @@ Command encode(const lock::op::Acquire& acquire, const LockContext& context,
               secrets.hold,
               waits ? context.waiter : "",
               waits ? std::to_string(acquire.ticket) : "",
-              helper_key(context.lock_key, "")};
+              helper_key(context.lock_key, ""),
+              context.list};
   const bool once = acquire.once > lock::Duration::zero();
   const bool newer = (context.build || context.newest) && !shared;
   if ((once || newer) && !shared) {

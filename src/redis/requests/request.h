@@ -24,6 +24,7 @@ struct LockContext {
   std::optional<std::uint64_t> build{};
   unsigned replicas = 0;     ///< of each server: this many must have a grant before it counts
   unsigned log_entries = 0;  ///< about how many lines the lock's log keeps; 0: nothing is logged
+  std::string list{};        ///< the id of our list of servers: 8 hex digits
   std::chrono::milliseconds ttl{};       ///< how long a hold counts without a renewal
   std::chrono::seconds restart_grace{};  ///< 0: we trust servers as soon as they run
   std::string waiter{};                  ///< our name in the queue of waiters: by ServerSet

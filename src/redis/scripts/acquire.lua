@@ -11,7 +11,8 @@
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
 -- ARGV[7], ARGV[8]  our name in the queue, and our ticket; '' and '': we are not in the queue
 -- ARGV[9]  the beginning of the names of the queue's keys: see queue.lua
--- KEYS[5], ARGV[10]  only for --once: the mark, and how long ago its run must have begun, in ms
+-- ARGV[10]  the id of our list of servers
+-- KEYS[5], ARGV[11]  only for --once: the mark, and how long ago its run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
 --     uptime: 0 if unknown. trace: this name was never locked here ('none'), or last since the server started

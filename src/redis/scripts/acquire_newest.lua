@@ -2,10 +2,10 @@
 --
 -- acquire.lua for a run with --newest or --build: refuses it if there is a newer one.
 --
--- KEYS[1] to KEYS[4], ARGV[1] to ARGV[10]  as in acquire.lua; without --once ARGV[10] is 0, and KEYS[5], only for
+-- KEYS[1] to KEYS[4], ARGV[1] to ARGV[11]  as in acquire.lua; without --once ARGV[11] is 0, and KEYS[5], only for
 --     --build, is the mark of the last successful build: see mark.lua
--- ARGV[11]  our build; '': without --build
--- ARGV[12]  '1': of the waiters with --newest only the newest goes on
+-- ARGV[12]  our build; '': without --build
+-- ARGV[13]  '1': of the waiters with --newest only the newest goes on
 --
 -- Replies as acquire.lua, and
 -- {'superseded', build, how many ms ago its run succeeded, who or ''}    that build is larger than ours; build '': a

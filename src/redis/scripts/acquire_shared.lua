@@ -3,7 +3,7 @@
 -- Takes the lock as one of its readers, if it is free or others read it, no writer waits before us, and this
 -- server can vouch for that; or joins the place of an ancestor among the readers.
 --
--- KEYS[1] to KEYS[4], ARGV[1] to ARGV[9]  as in acquire.lua, without --once and a minimum hold
+-- KEYS[1] to KEYS[4], ARGV[1] to ARGV[10]  as in acquire.lua, without --once and a minimum hold
 -- KEYS[5]  the readers: see readers.lua
 --
 -- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.

@@ -3,7 +3,7 @@
 -- Takes the slot of the lock that our token names, if nobody has it, it is not another waiter's turn, and this
 -- server can vouch for that; or joins the slot of an ancestor.
 --
--- KEYS[1] to KEYS[5], ARGV[1] to ARGV[9]  as in acquire_shared.lua
+-- KEYS[1] to KEYS[5], ARGV[1] to ARGV[10]  as in acquire_shared.lua
 --
 -- Replies as acquire.lua. If the lock has as many slots as our token says, a refusal has a last element: for each
 -- slot 4 digits of its holder's token, or nothing, separated by commas; its value is the token that has our slot,

@@ -182,8 +182,7 @@ class ServerSet {
 
   /// Writes a line into the lock's log on every server that is connected, immediately or with the
   /// leaves of its attempt. No answer is reported. `event`, `data`: as for encode_log().
-  void log(const lock::Log& line, std::string_view event, std::string_view data,
-           lock::Instant now);
+  void log(const lock::Log& line, std::string_view event, std::string_view data, lock::Instant now);
 
   /// Tells every server that has answered all requests that a run on `host` gave up, unless nothing
   /// is logged. Must be the last request: over a Unix socket, a server that writes its answer to a
@@ -241,11 +240,11 @@ class ServerSet {
   std::pair<lock::AttemptId, std::uint32_t> described_{};  ///< the round for which lock_ is
   std::map<lock::AttemptId, Secrets> secrets_;
   std::map<lock::AttemptId, Command> with_leaves_;  ///< each leave has this command, too
-  std::deque<Link> links_;                ///< a deque, since a Link cannot move
-  std::vector<lock::Reply> ready_;        ///< answers that needed no server
-  Subscribers holder_notices_;            ///< empty until the first subscribe()
-  Subscribers wake_ups_;                  ///< empty except while we wait
-  Subscribers redisson_;                  ///< the same, and while we are among the first two
+  std::deque<Link> links_;                          ///< a deque, since a Link cannot move
+  std::vector<lock::Reply> ready_;                  ///< answers that needed no server
+  Subscribers holder_notices_;                      ///< empty until the first subscribe()
+  Subscribers wake_ups_;                            ///< empty except while we wait
+  Subscribers redisson_;  ///< the same, and while we are among the first two
   /// Those three.
   const std::array<Subscribers*, 3> channels_{&holder_notices_, &wake_ups_, &redisson_};
   bool joined_ = false;                   ///< we are in the queue of some server, or may be

@@ -79,8 +79,7 @@ std::string names_of(const OpenSsl& openssl, const X509* certificate) {
   if (!printed) throw std::bad_alloc();
   openssl.X509V3_EXT_print(printed.get(), openssl.X509_get_ext(certificate, at), 0, 0);
   std::array<char, 256> text{};
-  const int length =
-      openssl.BIO_read(printed.get(), text.data(), static_cast<int>(text.size()));
+  const int length = openssl.BIO_read(printed.get(), text.data(), static_cast<int>(text.size()));
   return {text.data(), static_cast<std::size_t>(std::max(length, 0))};
 }
 

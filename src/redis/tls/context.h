@@ -17,14 +17,14 @@ struct TlsSettings {
   std::string ca_dir;  ///< a directory of such files, named by hash, as from openssl-rehash(1)
   std::string cert;    ///< our certificate (and its chain), if the server wants one
   std::string key;     ///< its key; empty: in the same file
-  struct Names {  ///< what messages call these files
+  struct Names {       ///< what messages call these files
     std::string ca = "--tls-ca";
     std::string ca_dir = "--tls-ca-dir";
     std::string cert = "--tls-cert";
     std::string key = "--tls-key";
   };
   Names names;
-  std::string sni;     ///< the name to ask for and to verify, in place of each URI's host
+  std::string sni;  ///< the name to ask for and to verify, in place of each URI's host
   Verify verify = Verify::server;
 };
 

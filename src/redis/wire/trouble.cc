@@ -35,7 +35,7 @@ std::string origin_of(const Credentials& who) {
   const char last = password.back();
   const bool quoted = password.size() > 1 && first == last && (last == '"' || last == '\'');
   return " (the password is from " + os::printable(who.source) +
-         (last == '\n' || last == '\r'                 ? " and ends with a newline"
+         (last == '\n' || last == '\r'                  ? " and ends with a newline"
           : first == ' ' || last == ' ' || last == '\t' ? " and begins or ends with a blank"
           : quoted                                      ? " and is in quotation marks"
                                                         : "") +

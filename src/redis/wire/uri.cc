@@ -277,8 +277,7 @@ void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
   if (endpoint.kind == cluster && !path.empty() && path != "0") {
     text.refuse("a Redis Cluster has only database 0");
   }
-  endpoint.nodes =
-      parse_nodes(text, nodes, endpoint.kind == sentinel ? kSentinelPort : kRedisPort);
+  endpoint.nodes = parse_nodes(text, nodes, endpoint.kind == sentinel ? kSentinelPort : kRedisPort);
   if (endpoint.kind == sentinel) parse_service(text, path, endpoint);
   if (query) parse_sentinel_query(text, *query, endpoint.sentinel_credentials);
 }

@@ -48,11 +48,11 @@ struct Endpoint {
     sentinel  ///< the primary that Sentinels name
   };
   Kind kind = Kind::tcp;
-  bool tls = false;  ///< never with unix_socket
-  Address address;   ///< tcp
+  bool tls = false;       ///< never with unix_socket
+  Address address;        ///< tcp
   std::size_t first = 0;  ///< which of the addresses of that name to try first, in turn
-  std::string path;  ///< unix_socket: the socket
-  int db = 0;        ///< 0 to 2^31-1, for SELECT
+  std::string path;       ///< unix_socket: the socket
+  int db = 0;             ///< 0 to 2^31-1, for SELECT
   Credentials credentials;
   /// cluster: the nodes to ask for the others; sentinel: the Sentinels. Empty for other kinds.
   std::vector<Address> nodes;

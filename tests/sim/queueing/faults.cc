@@ -76,8 +76,8 @@ Result clocks_set_back(World& world) {
       .demand(left_behind == 0, "those that died count for longer than 20 s");
 }
 
-/// On all servers, while a process has the lock, or reads, or while all slots are taken. It renews its lock, and
-/// dies.
+/// On all servers, while a process has the lock, or reads, or while all slots are taken. It renews
+/// its lock, and dies.
 template <bool reads, std::uint8_t slots>
 Result set_back_and_killed(World& world) {
   start_waiters(world, slots == 0 ? 1 : slots, 0s, 20ms, {.mode = {reads, slots}, .job = 60s});
@@ -192,7 +192,8 @@ Result holder_killed(World& world) {
   const std::size_t before = all_evals();
   world.run_until(world.now() + 100ms);
   const std::size_t evals = (all_evals() - before) / 3;
-  const std::string text = std::to_string(evals) + " EVALs on each server within 100 ms of an expiry";
+  const std::string text =
+      std::to_string(evals) + " EVALs on each server within 100 ms of an expiry";
   return serve_all(world, 90s).note(text).demand(evals < 150, text);
 }
 

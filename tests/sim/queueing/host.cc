@@ -26,7 +26,8 @@ void Host::begin(std::size_t index, World& world, Timeline& timeline, const Lock
   timeline_ = &timeline;
   const Clock clock(0, kStart);
   server_.reset(static_cast<std::uint32_t>(index), clock,
-                kStart / std::chrono::milliseconds(1) - kUpForMs, lock_key(0), settings, interpreter);
+                kStart / std::chrono::milliseconds(1) - kUpForMs, lock_key(0), settings,
+                interpreter);
   // The lock was used before, so the servers agree on the next number.
   server_.set_fence(41, true);
   server_.set_wake([this](Waiter waiter, lock::Duration in) {

@@ -54,8 +54,10 @@ bool run(const Scenario& scenario, const Options& options) {
 int main(int argc, char** argv) {
   Options options{.last = 2};
   if (!redlock::sim::read_options({argv, static_cast<std::size_t>(argc)}, options, {})) {
-    std::fputs("usage: redlock_queue_sim [-n SEEDS | --seed N | --seeds FROM..TO] [--only NAME] [--mutation NAME]\n",
-               stderr);
+    std::fputs(
+        "usage: redlock_queue_sim [-n SEEDS | --seed N | --seeds FROM..TO] [--only NAME] "
+        "[--mutation NAME]\n",
+        stderr);
     return 64;
   }
   bool well = true;
@@ -69,6 +71,8 @@ int main(int argc, char** argv) {
       well = run(each, options) && well;
     }
   }
-  if (!found) std::fprintf(stderr, "redlock_queue_sim: no situation is called %s\n", std::string(options.only).c_str());
+  if (!found)
+    std::fprintf(stderr, "redlock_queue_sim: no situation is called %s\n",
+                 std::string(options.only).c_str());
   return !found ? 64 : well ? 0 : 1;
 }

@@ -20,17 +20,20 @@ std::size_t count_newest(const World& world, Is is) {
       world.processes(), [&](const auto& each) { return each->plan().newest && is(*each); }));
 }
 
-bool ran(const Process& process) { return process.ran(); }
-bool waits(const Process& process) { return process.waits(); }
+bool ran(const Process& process) {
+  return process.ran();
+}
+bool waits(const Process& process) {
+  return process.waits();
+}
 
 /// Of those with --newest, one ran, the others are gone, and none of them came when that one was in
 /// line already.
 void judge(World& world, Result& result) {
   const std::size_t runs = count_newest(world, ran);
   result.demand(runs == 1, std::to_string(runs) + " with --newest ran");
-  const std::size_t left = count_newest(world, [](const Process& each) {
-    return !each.ran() && each.state() != State::superseded;
-  });
+  const std::size_t left = count_newest(
+      world, [](const Process& each) { return !each.ran() && each.state() != State::superseded; });
   result.demand(left == 0, std::to_string(left) + " did not give way");
   const std::size_t later = count_newest(world, [&](const Process& late) {
     return count_newest(world, [&](const Process& each) {
@@ -54,8 +57,7 @@ Result newest_of_many(World& world) {
   const std::size_t left = count_newest(world, waits);
   Result result = serve_all(world, 30s);
   judge(world, result);
-  return result
-      .demand(left == 1, std::to_string(left) + " waited a second after the last one came")
+  return result.demand(left == 1, std::to_string(left) + " waited a second after the last one came")
       .demand(world.jobs() == 5, std::to_string(world.jobs()) + " jobs, not 5");
 }
 
@@ -164,7 +166,8 @@ Result builds(World& world) {
   if (with_newest) hold_first(world, 2s);
   std::vector<std::uint64_t> order;
   for (std::uint64_t number = 1; number <= 50; ++number) order.push_back(number);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[world.random().index(i)]);
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[world.random().index(i)]);
   for (const std::uint64_t number : order) {
     ProcessPlan plan = kNewestRun;
     plan.newest = with_newest;

@@ -50,8 +50,7 @@ Result far_away(World& world) {
   }
   world.run_until(world.now() + 20s);
   world.end_loops();
-  Result result =
-      serve_all(world, world.now() + 20s, {.most_overtaken = 2, .slow_per_cent = 20});
+  Result result = serve_all(world, world.now() + 20s, {.most_overtaken = 2, .slow_per_cent = 20});
   for (const Process* each : far) {
     result.note("overtaken by " + std::to_string(each->notes.overtaken));
   }

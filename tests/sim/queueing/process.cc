@@ -232,7 +232,8 @@ Timeline& Wire::timeline() const {
 
 Time Wire::travel() const {
   const Time held = std::max(cut_until_ - timeline().now(), Time::zero());
-  return held + distance_.one_way + process_.world().random().between(Time::zero(), distance_.jitter);
+  return held + distance_.one_way +
+         process_.world().random().between(Time::zero(), distance_.jitter);
 }
 
 Time Wire::arrival_here() {
@@ -240,8 +241,7 @@ Time Wire::arrival_here() {
 }
 
 void Wire::tell(ConnectionId id, Inbound inbound) {
-  if (!ended_ && id == connection_)
-    process_.received(host_.index(), std::move(inbound));
+  if (!ended_ && id == connection_) process_.received(host_.index(), std::move(inbound));
 }
 
 ConnectionId Wire::dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) {

@@ -39,7 +39,7 @@ struct ProcessPlan {
   bool newest = false;                   ///< --newest
   std::optional<std::uint64_t> build{};  ///< --build
   bool replaces = false;                 ///< --replace
-  bool loops = false;  ///< the next run begins when this one has ended
+  bool loops = false;                    ///< the next run begins when this one has ended
 };
 
 /// A waiter that was stopped or cut off comes back to its place when it has asked again.
@@ -97,7 +97,16 @@ class Wire final : public Transport {
 
 class Process final : public lock::Performer {
  public:
-  enum class State : std::uint8_t { waiting, running, releasing, served, refused, superseded, killed, failed };
+  enum class State : std::uint8_t {
+    waiting,
+    running,
+    releasing,
+    served,
+    refused,
+    superseded,
+    killed,
+    failed
+  };
 
   Process(World& world, const ProcessPlan& plan, std::uint32_t number);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Readers and writers in one queue; and more waiters than a lock has slots, none of which is idle while
-// somebody waits for one.
+// Readers and writers in one queue; and more waiters than a lock has slots, none of which is idle
+// while somebody waits for one.
 #include "queueing/scenario.h"
 
 namespace redlock::sim::queueing {
@@ -91,9 +91,11 @@ Result storm_of_slots(World& world) {
 Result slots_and_clocks(World& world) {
   start_waiters(world, 8, 10ms, 20ms, {.mode = kOfThree, .job = 200ms, .loops = true});
   const auto server = world.random().below(3);
-  world.at(1s, [&] { world.hosts()[server].set_clock_by(std::chrono::abs(draw_step(world.random()))); });
+  world.at(
+      1s, [&] { world.hosts()[server].set_clock_by(std::chrono::abs(draw_step(world.random()))); });
   world.at(14s, [&] {
-    for (Host& host : world.hosts()) host.set_clock_by(-std::chrono::abs(draw_step(world.random())));
+    for (Host& host : world.hosts())
+      host.set_clock_by(-std::chrono::abs(draw_step(world.random())));
   });
   world.run_until(16s);
   world.end_loops();

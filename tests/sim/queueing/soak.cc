@@ -75,8 +75,7 @@ class Soak {
     const std::size_t first = random_.below(5);
     for (const std::size_t server : {first, (first + 1) % 5}) {
       world_.hosts()[server].stop();
-      world_.at(world_.now() + 450ms,
-                [this, server] { world_.hosts()[server].resume(); });
+      world_.at(world_.now() + 450ms, [this, server] { world_.hosts()[server].resume(); });
     }
   }
 
@@ -92,12 +91,13 @@ Result soak_for_a_minute(World& world) {
   soak.start(count);
   soak.run(60s);
   world.end_loops();
-  // Short jobs: a waiter near the head hears of some thirty hand-overs in a second, as the next one and as the
-  // first one.
-  Result result = serve_all(world, 150s, {.inversions = 100,
-                                          .left_behind = SIZE_MAX,
-                                          .most_asked = 100,
-                                          .slow_per_cent = rough ? 20U : 10U});
+  // Short jobs: a waiter near the head hears of some thirty hand-overs in a second, as the next one
+  // and as the first one.
+  Result result = serve_all(world, 150s,
+                            {.inversions = 100,
+                             .left_behind = SIZE_MAX,
+                             .most_asked = 100,
+                             .slow_per_cent = rough ? 20U : 10U});
   world.run_until(world.now() + 21s);
   return result.demand(world.queue().empty(), "somebody is still in the queue");
 }

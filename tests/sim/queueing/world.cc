@@ -15,7 +15,7 @@ constexpr Time kSlow = 400ms;
 constexpr Time kLook = 5ms;  // how often the world looks whether the lock has expired
 
 constexpr Time kLookForProgress = 50ms;
-constexpr Time kTroubleFor = 3s;  // as long as a process may take to notice it
+constexpr Time kTroubleFor = 3s;   // as long as a process may take to notice it
 constexpr Time kWorthAWord = 30s;  // what a server keeps for longer is said
 
 /// Until then a process is new, and its requests are the cost of its coming.
@@ -135,9 +135,9 @@ bool World::can_enter(const Process& process, const Host& host) {
   return process.plan().mode.reads && is_reader(host.owner()) && !is_revoked(host.owner());
 }
 
-/// Whether someone who waits could have the lock now: the first in the queue, of those that can win at
-/// all. (One that reaches a quorum of servers, but not a quorum that would let it in now, keeps those
-/// behind it waiting if what it waits for is a job.)
+/// Whether someone who waits could have the lock now: the first in the queue, of those that can win
+/// at all. (One that reaches a quorum of servers, but not a quorum that would let it in now, keeps
+/// those behind it waiting if what it waits for is a job.)
 bool World::somebody_could_win() {
   std::vector<const Process*> able;
   for (const Process* each : waiting_) {
@@ -272,8 +272,8 @@ void World::judge_end(const Process& process) {
     return host.working() && host.trouble() + kTroubleFor <= now() && process.reaches(host.index());
   }));
   const bool quorum = answered >= lock::quorum(hosts_.size());
-  const bool troubled = std::ranges::any_of(
-      hosts_, [&](Host& host) { return host.trouble() + kTroubleFor > now(); });
+  const bool troubled =
+      std::ranges::any_of(hosts_, [&](Host& host) { return host.trouble() + kTroubleFor > now(); });
   const auto end = process.outcome();
   if (end == lock::Outcome::Kind::unavailable && quorum) ++numbers_.lies;
   if (end == lock::Outcome::Kind::conflict && !quorum && !troubled) ++numbers_.lies;
@@ -300,7 +300,8 @@ void World::count_left() {
     if (!is_listed(owner) && owner != kNoToken && !is_cooling(owner)) owners.push_back(owner);
     for (const Token each : owners) {
       const Process* process = owner_of(each);
-      if (process == nullptr || process->alive() || process->state() == Process::State::killed) continue;
+      if (process == nullptr || process->alive() || process->state() == Process::State::killed)
+        continue;
       const Time left = host.server().left(each, now()) * 1ms;
       if (left > kWorthAWord && process->keeps_until(host.index()) + 1s < now() + left) {
         ++numbers_.unsaid;

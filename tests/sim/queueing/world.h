@@ -38,19 +38,20 @@ struct Numbers {
   /// How many others overtook one process, at most, while it was in the queue of a quorum.
   std::size_t most_overtaken = 0;
   std::size_t never_served = 0;
-  std::size_t left_behind = 0;  ///< entries of processes that have ended, in queues
+  std::size_t left_behind = 0;      ///< entries of processes that have ended, in queues
   std::size_t needless_losses = 0;  ///< jobs stopped though a quorum held their lock all the time
   std::size_t unsaid = 0;    ///< locks of processes that ended well, which these did not speak of
   std::size_t for_ever = 0;  ///< keys that never expire
-  std::size_t lies = 0;      ///< processes that ended as if somebody else had the lock, or nobody answered
+  std::size_t lies =
+      0;  ///< processes that ended as if somebody else had the lock, or nobody answered
   std::size_t most_asked = 0;  ///< requests of one process to one server within a second
-  std::size_t slow = 0;         ///< hand-overs of more than 400 ms
-  Time longest_wait{};          ///< of a process that begins only once
-  Time longest_stuck{};         ///< nobody got it, though somebody that waited could have won
-  Time longest_stall{};         ///< of a free lock, or a free slot, while somebody waited
-  std::size_t evals = 0;        ///< on all servers, but not those of idle waiters
-  std::size_t idle_evals = 0;   ///< of waiters that are not among the first two
-  Time waited{};                ///< the sum over all waiters
+  std::size_t slow = 0;        ///< hand-overs of more than 400 ms
+  Time longest_wait{};         ///< of a process that begins only once
+  Time longest_stuck{};        ///< nobody got it, though somebody that waited could have won
+  Time longest_stall{};        ///< of a free lock, or a free slot, while somebody waited
+  std::size_t evals = 0;       ///< on all servers, but not those of idle waiters
+  std::size_t idle_evals = 0;  ///< of waiters that are not among the first two
+  Time waited{};               ///< the sum over all waiters
 };
 
 class World {

@@ -15,7 +15,7 @@ if KEYS[5] and (not ours or joins) then
   local mark = read(KEYS[5], 8192)
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
   local age = began and clock - began
-  local period = tonumber(ARGV[10])
+  local period = tonumber(ARGV[11])
   -- A mark from the future comes from a clock that was set back since: it counts, but not indefinitely.
   if age and age < period and age > -period then
     return {'done', math.max(age, 0), redis.call('PTTL', KEYS[5]), #who <= 8192 and who or ''}

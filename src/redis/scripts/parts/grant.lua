@@ -10,13 +10,14 @@ if joins then
 end
 
 -- One number per token: a repeated request gets the same number again. After a restart the counter may be
--- older than numbers already given out, so it goes on from the clock.
+-- older than numbers already given out, so it goes on from the clock. The same goes for another list of servers:
+-- after two changes of the list, the last number may be on other servers.
 local fence = ours and string.match(field(KEYS[2], 'fence:' .. ARGV[1], 16), '^%d+$')
 if not fence and before then
-  if trace ~= 'present' then before = math.max(before, clock) end
+  if trace ~= 'present' or field(KEYS[3], 'list', 8) ~= ARGV[10] then before = math.max(before, clock) end
   fence = string.format('%.0f', before + 1)
   -- A number that the server did not store is not given out: the next grant would get it again.
-  if not try('HSET', KEYS[3], 'value', fence, 'run_id', run_id) then fence = '0' end
+  if not try('HSET', KEYS[3], 'value', fence, 'run_id', run_id, 'list', ARGV[10]) then fence = '0' end
 end
 fence = fence or '0'
 try('PEXPIRE', KEYS[3], 2592000000)

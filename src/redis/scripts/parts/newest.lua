@@ -3,14 +3,14 @@
 -- The newest of the waiters with --newest stands in the string `newest`: "BUILD TICKET WAITER STATE WHO". BUILD: of
 -- --build, or 0. STATE: 'waits', or 'has' once that waiter got the lock: a waiter before it that was stopped, and did
 -- not hear of it, must not follow it. WHO: as JSON. One that died counts no longer: nobody could wake it.
-local build, ticket, newest = tonumber(ARGV[11]), tonumber(ARGV[8]), prefix .. 'newest'
+local build, ticket, newest = tonumber(ARGV[12]), tonumber(ARGV[8]), prefix .. 'newest'
 local mark = build and (not ours or joins) and read(KEYS[5], 8192)
 local number, ended, by = string.match(type(mark) == 'string' and mark or '', '^(%d+) (%d+) (.*)$')
 -- Our numbers end before 2^53. What is larger, another program has written.
 if number and tonumber(number) < 2 ^ 53 and tonumber(number) > build then
   return {'superseded', number, math.max(clock - ended, 0), #by <= 8192 and by or ''}
 end
-if ARGV[12] == '1' and not ours and not joins then
+if ARGV[13] == '1' and not ours and not joins then
   build = build or 0
   local text = read(newest, 8192)
   local theirs, last, other, state, who =

@@ -28,20 +28,19 @@ if away then return away end
 -- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead of the
 -- clock (10^13 ms are 317 years), somebody put it there, and it may be near the largest number.
 local size = try('HSTRLEN', KEYS[3], 'value') or 0
-local name = (try('HSTRLEN', KEYS[3], 'run_id') or 0) > 1024 and '' or 'run_id'
-local last = size > 1024 and {size .. ' bytes'} or redis.pcall('HMGET', KEYS[3], 'value', name)
+local last = size > 1024 and {size .. ' bytes'} or redis.pcall('HMGET', KEYS[3], 'value')
 if last.err then
   last = {string.find(last.err, 'WRONGTYPE', 1, true) and 'type:' .. redis.call('TYPE', KEYS[3]).ok}
 end
 local before = 0
 if last[1] then
   before = #last[1] <= 16 and tonumber(string.match(last[1], '^%d+$')) or 2 ^ 53
-  if before - clock > 10000000000000 then before = false end
+  if before - clock > 1e13 then before = false end
 end
 if not before and not ours then return {'unusable', string.sub(last[1], 1, 40)} end
 
 local trace = 'none'
-if last[1] then trace = (last[2] == run_id and run_id ~= '') and 'present' or 'earlier' end
+if last[1] then trace = run_id ~= '' and field(KEYS[3], 'run_id', 64) == run_id and 'present' or 'earlier' end
 local grace = tonumber(ARGV[4])
 -- The uptime is a difference of two times of day. If it is negative, the clock was set back since the start: then it
 -- counts from the first question that found it negative, also when the clock has caught up.

@@ -436,7 +436,7 @@ MISTAKES = [
       "TRYAGAIN ends a request at once", ["servers/cluster_failover: a renewal and a leave that begin"]),
     M("redis/connection/link.cc", "hashed && reply.type == Value::Type::error && !turns_away(reply.text)", "false",
       "a server that does not know a script gives no vote", ["unit"]),
-    M("redis/connection/link.cc", "error && hashed && !pipeline_.awaits_first_reply()", "false",
+    M("redis/connection/link.cc", "error && hashed && !is_answer", "false",
       "a release wakes nobody where the server does not know the script by its hash", ["unit"]),
     M("redis/connection/link.cc", "if (demoted && !dialed_again_) {", "if (!MUTATED && demoted && !dialed_again_) {",
       "a job ends when its address leads to a new primary", ["unit"]),

@@ -270,8 +270,9 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 void Link::take_reply(Value reply, lock::Instant now) {
   const bool error = reply.type == Value::Type::error;
   const bool hashed = pipeline_.hashed() != nullptr;
-  std::optional<Flight> later;  // this command, if it is not the first of its flight
-  if (error && hashed && !pipeline_.awaits_first_reply()) later = Flight{{*pipeline_.hashed()}};
+  const bool is_answer = pipeline_.awaits_answer();
+  std::optional<Flight> later;  // this command, if it goes with a request
+  if (error && hashed && !is_answer) later = Flight{{*pipeline_.hashed()}};
   const Pipeline::Refusal refusal = refusal_in(reply, hashed, now);
   if (hashed) takes_hashes_ = !error;
   if (refusal == Pipeline::Refusal::redirected) {
@@ -282,7 +283,7 @@ void Link::take_reply(Value reply, lock::Instant now) {
       lost_ = true;
       return dial_again(now);
     }
-    if (demoted || (endpoint_.moves() && refusal == Pipeline::Refusal::none)) {
+    if (demoted || (endpoint_.moves() && is_answer && refusal == Pipeline::Refusal::none)) {
       if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
     }
     locator_.confirm();
@@ -307,7 +308,7 @@ void Link::take_reply(Value reply, lock::Instant now) {
 /// one by hash, after any error: the answer to the script as a whole counts.
 Pipeline::Refusal Link::refusal_in(const Value& reply, bool hashed, lock::Instant now) {
   if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
-      pipeline_.awaits_first_reply()) {
+      pipeline_.awaits_answer()) {
     return Pipeline::Refusal::redirected;
   }
   const bool unknown = hashed && reply.type == Value::Type::error && !turns_away(reply.text);

@@ -116,8 +116,9 @@ class Pipeline {
   /// The requests that were refused, for the caller to send elsewhere.
   std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }
 
-  [[nodiscard]] bool awaits_first_reply() const {
-    return !requests_.empty() && requests_.front().answered == 0;
+  /// The next reply is the one to a request itself, and not to a command that goes with it.
+  [[nodiscard]] bool awaits_answer() const {
+    return !requests_.empty() && requests_.front().answered == requests_.front().flight.answer();
   }
 
   /// The command that the next reply answers, if it names its script by its hash; or null. Valid

@@ -20,7 +20,7 @@ setup() {
   start_server A
   export REDLOCK_SERVERS=$A_URI
   cd "$SCRATCH"
-  COUNT=0
+  COUNT=0 SAYING=()
 }
 teardown() { stop_all; }
 
@@ -39,14 +39,14 @@ says() {
   ((++COUNT))
   printf '%q ' "$@" >"$SCRATCH/said.$COUNT.command"
   timeout -s KILL 20 "$REDLOCK" "$@" >"$SCRATCH/said.$COUNT" 2>&1 3>&- </dev/null &
+  SAYING+=($!)
 }
 
 # all_harmless: all that was started has ended, has named the lock, and said nothing harmful.
 all_harmless() {
   local job
-  for job in $(jobs -p); do
-    [[ " ${STARTED[*]} ${BACKGROUND[*]} " == *" $job "* ]] || wait "$job" || (($? < 128)) || fail 'one was killed'
-  done
+  for job in "${SAYING[@]}"; do wait "$job" || (($? < 128)) || fail 'one was killed'; done
+  SAYING=()
   "$PYTHON" -SEI - "$SCRATCH"/{said.*,*.svg,*.html,*.prom} <<'SCRIPT' || fail 'harmful, or nothing of it was shown'
 import os, sys, unicodedata
 harm = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")

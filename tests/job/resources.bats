@@ -41,7 +41,7 @@ one_line() { [[ $stderr == 'redlock: '* && $stderr != *$'\n'* ]] || fail "not on
     servers "$count"
     ran=0
     for limit in {4..32}; do
-      within "$limit" run --min-hold 1h --server-wait 100ms L -- echo ran
+      within "$limit" run --min-hold 1h --server-wait 2s L -- echo ran
       if [[ $status == 0 ]]; then
         [[ $output == ran && -z $stderr ]] || fail "$limit: $output $stderr"
         ran=$((ran + 1))
@@ -67,7 +67,7 @@ one_line() { [[ $stderr == 'redlock: '* && $stderr != *$'\n'* ]] || fail "not on
     servers "$count"
     held=0
     for limit in {4..24}; do
-      within "$limit" acquire --server-wait 100ms --keep-for "$ward" L
+      within "$limit" acquire --server-wait 2s --keep-for "$ward" L
       if [[ $status == 0 ]]; then
         held=$((held + 1))
         "$REDLOCK" release L "$output" || fail "$limit: $output holds nothing"

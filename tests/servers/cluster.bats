@@ -462,8 +462,11 @@ denied() {
   let_go
   await "$JOB"
   assert_status 7
-  run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 69
+  for _ in {1..5}; do # a loaded machine may not have read all certificates in time
+    run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
+    assert_status 69
+    [[ $stderr != *certificate* ]] || break
+  done
   assert_contains "$stderr" certificate
 }
 

@@ -192,6 +192,14 @@ notes() { cli A hget "$FENCE" released; }
   assert_between 80001 "$(cli A pttl "$HOLDER")" 90000
 }
 
+@test "scripts: while a minimum hold keeps the lock, a renewal notes when its ttl ends, and afterwards no more" {
+  held
+  answers held hold 1 "$HOLDER" "$TOKEN" "$TOKEN" 60000 90000 3000
+  assert_between "$(($(now_ms) + 1000))" "$(cli A hget "$HOLDER" "lease:$TOKEN")" "$(($(now_ms) + 3000))"
+  answers held hold 1 "$HOLDER" "$TOKEN" "$TOKEN" 3000 13000
+  [[ -z $(cli A hget "$HOLDER" "lease:$TOKEN") ]]
+}
+
 @test "scripts: where a record has expired, hold makes no record out of a hold alone" {
   answers missing hold 1 "$HOLDER" "$TOKEN" "$TOKEN" 60000 90000
   assert_no_key A "$HOLDER"

@@ -474,10 +474,12 @@ denied() {
 
 # lied_to URI: a run against it ends soon with 69, one printable line, and without having kept a processor busy;
 # sets $stderr.
-lied_to() {
+lied_to() { lied_to_by "$1" run -n --server-wait 1s "$LOCK" -- true; }
+# lied_to_by URI COMMAND…: the same for another command.
+lied_to_by() {
   local began used
   began=$(cpu_of_children)
-  REDLOCK_SERVERS=$1 timed "$REDLOCK" run -n --server-wait 1s "$LOCK" -- true
+  REDLOCK_SERVERS=$1 timed "$REDLOCK" "${@:2}"
   used=$(($(cpu_of_children) - began))
   assert_status 69
   assert_one_line "$stderr"
@@ -506,6 +508,9 @@ cpu_of_children() {
   # One that sends in circles only those who ask for a lock.
   hostile_server moved-first
   lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
+  assert_contains "$stderr" 'is the end of 5 redirections'
+  # It serves the command that goes before a renewal.
+  lied_to_by "redis+cluster://127.0.0.1:$HOSTILE_PORT" renew --ttl 30s --server-wait 1s "$LOCK" "$(printf 'a%.0s' {1..40})"
   assert_contains "$stderr" 'is the end of 5 redirections'
   hostile_server moved-flood
   lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"

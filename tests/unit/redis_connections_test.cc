@@ -36,9 +36,9 @@ lock::Ask ask(lock::Op op) {
 
 /// An attempt of ours on a played server, which has granted it.
 struct Holder {
-  explicit Holder(PlayedServer& played)
+  explicit Holder(PlayedServer& played, bool redisson = false)
       : server(played),
-        servers({played.endpoint()}, {.lock_key = "L", .ttl = 30s},
+        servers({played.endpoint()}, {.lock_key = "L", .redisson = redisson, .ttl = 30s},
                 [] { return std::string("{}"); }, {}, {}) {
     servers.ask(ask(lock::Op::acquire), kStart);
     server.read();
@@ -276,7 +276,12 @@ TEST_CASE("a server that turns us away does not get the script in full") {
 
 TEST_CASE("a later command by hash that fails is repeated in full before the request is answered") {
   PlayedServer server;
-  Holder holder(server);
+  bool redisson = false;
+  SUBCASE("of redlock alone") {}
+  SUBCASE("of Redisson, too: with the text for its hash") {
+    redisson = true;
+  }
+  Holder holder(server, redisson);
   holder.servers.ask(ask(lock::Op::leave), kStart);
   CHECK(contains(server.read(), "\nEVALSHA\r"));
   server.write(array_of({"released"}));
@@ -286,6 +291,7 @@ TEST_CASE("a later command by hash that fails is repeated in full before the req
   const std::string in_full = server.read();
   CHECK(in_full.starts_with("*6\r\n$4\r\nEVAL\r\n"));
   CHECK(contains(in_full, std::string(redis::scripts::hand_on.text)));
+  CHECK(contains(in_full, std::string(redis::scripts::redisson.text)) == redisson);
   server.write(array_of({"free", ""}));
   CHECK(holder.servers.turn(kStart).empty());
   CHECK_FALSE(holder.servers.awaits_replies());

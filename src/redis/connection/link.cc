@@ -271,19 +271,19 @@ void Link::take_reply(Value reply, lock::Instant now) {
   const bool error = reply.type == Value::Type::error;
   const bool hashed = pipeline_.hashed() != nullptr;
   const bool is_answer = pipeline_.awaits_answer();
-  std::optional<Flight> later;  // this command, if it goes with a request
-  if (error && hashed && !is_answer) later = Flight{{*pipeline_.hashed()}};
+  std::optional<Flight> later;  // this command in full, if it goes with a request
+  if (error && hashed && !is_answer) later = pipeline_.next_command();
   const Pipeline::Refusal refusal = refusal_in(reply, hashed, now);
   if (hashed) takes_hashes_ = !error;
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
-  } else if (!pipeline_.is_refusing()) {
+  } else if (is_answer && !pipeline_.is_refusing()) {
     const bool demoted = !endpoint_.moves() && served_ && is_of_replica(reply);
     if (demoted && !dialed_again_) {
       lost_ = true;
       return dial_again(now);
     }
-    if (demoted || (endpoint_.moves() && is_answer && refusal == Pipeline::Refusal::none)) {
+    if (demoted || (endpoint_.moves() && refusal == Pipeline::Refusal::none)) {
       if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
     }
     locator_.confirm();

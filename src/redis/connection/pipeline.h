@@ -128,6 +128,13 @@ class Pipeline {
                              : requests_.front().flight.hashed(requests_.front().answered);
   }
 
+  /// That command alone, in full; only if there is one.
+  [[nodiscard]] Flight next_command() const {
+    const Pending& pending = requests_.front();
+    return {.commands = {pending.flight.commands.at(pending.answered)},
+            .redisson_key = pending.flight.redisson_key};
+  }
+
   /// The next reply belongs to a flight that was refused.
   [[nodiscard]] bool is_refusing() const { return !requests_.empty() && requests_.front().refused; }
 

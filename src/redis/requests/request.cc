@@ -130,6 +130,14 @@ Command encode(const lock::op::Mark& mark, const LockContext& context) {
   return {&scripts::mark, {context.build ? context.build_key : context.done_key}, std::move(words)};
 }
 
+Flight encode(const lock::op::LeaveQueue& leave, const LockContext& context) {
+  Command hand_on = encode_hand_on(context.lock_key, context.waiter);
+  if (!context.newest || !leave.has_lock) return {{std::move(hand_on)}};
+  return {{{&scripts::won, {context.lock_key}, {helper_key(context.lock_key, ""), context.waiter}},
+           std::move(hand_on)},
+          1};
+}
+
 }  // namespace
 
 bool is_replicated(lock::Op op) {
@@ -189,9 +197,7 @@ Flight encode_request(const lock::Operation& operation, const LockContext& conte
           [&](const lock::op::Inquire&) {
             return one({&scripts::inquire, {context.fence_key}, {token}});
           },
-          [&](const lock::op::LeaveQueue& leave) {
-            return encode_leave_queue(context, leave.has_lock);
-          }},
+          [&](const lock::op::LeaveQueue& leave) { return encode(leave, context); }},
       operation);
 }
 
@@ -225,14 +231,6 @@ Command encode_join_queue(std::string_view lock_key, std::string_view waiter, st
 Command encode_hand_on(std::string_view lock_key, std::string_view leaves) {
   return {
       &scripts::hand_on, {std::string(lock_key)}, {helper_key(lock_key, ""), std::string(leaves)}};
-}
-
-Flight encode_leave_queue(const LockContext& context, bool has_lock) {
-  Command hand_on = encode_hand_on(context.lock_key, context.waiter);
-  if (!context.newest || !has_lock) return {{std::move(hand_on)}};
-  return {{{&scripts::won, {context.lock_key}, {helper_key(context.lock_key, ""), context.waiter}},
-           std::move(hand_on)},
-          1};
 }
 
 Command encode_waiting(std::string_view lock_key) {

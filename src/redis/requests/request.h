@@ -72,9 +72,6 @@ Command encode_join_queue(std::string_view lock_key, std::string_view waiter, st
 /// That waiter leaves the queue, if given. If the lock is free, the first waiter gets its turn.
 Command encode_hand_on(std::string_view lock_key, std::string_view leaves = {});
 
-/// Our waiter leaves the queue. `has_lock`: because it has got the lock.
-Flight encode_leave_queue(const LockContext& context, bool has_lock);
-
 /// Asks for the waiters: see read_waiting().
 Command encode_waiting(std::string_view lock_key);
 

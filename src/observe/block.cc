@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything about one lock in words, for `redlock status` and for whoever is asked to break it.
+// Everything about one lock in words, for `redlock status`, and for `redlock release --force`
+// before it asks the user.
 #include <fmt/format.h>
 
 #include <algorithm>

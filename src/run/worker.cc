@@ -71,9 +71,9 @@ void Worker::start(const lock::Spawn& order) {
   os::rename_process("redlock-worker", title);  // the job must not wait for this
 }
 
-/// The parent gives the lock back afterwards.
+/// The parent releases the lock afterwards.
 void Worker::abandon_start(const char* why) noexcept {
-  // If the job runs already, it must be dead before the parent gives the lock back. If this process
+  // If the job runs already, it must be dead before the parent releases the lock. If this process
   // cannot kill it, it sends no message, and the parent kills the job itself.
   const bool dead = job_pid_ <= 0 || kill_job();
   run_.say_no_start(why);
@@ -82,7 +82,7 @@ void Worker::abandon_start(const char* why) noexcept {
   leave_without_job();
 }
 
-/// The parent gives the lock back. If somebody has killed the parent, this process does: no other
+/// The parent releases the lock. If somebody has killed the parent, this process does: no other
 /// process uses the connections any more.
 void Worker::leave_without_job() noexcept {
   if (supervisor_is_gone()) give_back();

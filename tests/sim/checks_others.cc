@@ -89,7 +89,8 @@ void Checks::check_crowd(std::size_t client) {
   }
   if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;
   fail("crowd", client_name(client) + "'s job is one of " + std::to_string(tokens.size()) +
-                    " at once, and the lock has " + std::to_string(slots_of(mine)) + " slots");
+                    " at the same time, and the lock has " + std::to_string(slots_of(mine)) +
+                    " slots");
 }
 
 std::size_t Checks::commands() const {

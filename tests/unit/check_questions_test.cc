@@ -15,7 +15,7 @@
 #include "redis/requests/answer.h"
 #include "redis/requests/request.h"
 
-namespace redlock::ask_test {
+namespace redlock::check_questions_test {
 
 using namespace std::chrono_literals;
 using tests::array_of;
@@ -142,4 +142,4 @@ TEST_CASE("of a log without an end, so many lines are read and no more") {
 
 }  // namespace
 
-}  // namespace redlock::ask_test
+}  // namespace redlock::check_questions_test

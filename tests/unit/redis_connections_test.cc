@@ -308,7 +308,8 @@ TEST_CASE("what a server answers as a replica is asked again, once, where its ad
   server.accept();
   holder.servers.turn(kStart);
   CHECK(contains(server.read(), holder.servers.token(1)));
-  server.write(array_of({"replica", "10.0.0.5:6379"}));
+  // The hold fails as before. The renewal in full says where the primary is.
+  server.write(replica + array_of({"replica", "10.0.0.5:6379"}));
   const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
   REQUIRE(replies.size() == 1);
   const auto& trouble = std::get<lock::Unreachable>(replies.front().answer);

@@ -186,6 +186,7 @@ struct Schedule {
   void draw_steps();
   void draw_roll_out();
   void draw_host_by_host(Random& random, std::size_t smaller);
+  void draw_forgotten_vote(Random& random);
   void draw_two_steps(Random& random, std::size_t first);
   void draw_losses(Random& random);
   void draw_fail_over_faults(Random& random, Time apart);

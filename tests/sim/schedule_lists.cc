@@ -45,6 +45,8 @@ void Schedule::draw_roll_out() {
   }
   if (two_steps) {
     draw_two_steps(random, servers);
+  } else if (!clocks_step && random.percent(20)) {
+    draw_forgotten_vote(random);
   } else {
     draw_host_by_host(random, servers - 1);
   }
@@ -65,6 +67,36 @@ void Schedule::draw_host_by_host(Random& random, std::size_t smaller) {
     for (const Time at : moments) {
       lists.push_back({at, lists.back().servers == smaller ? smaller + 1 : smaller});
     }
+  }
+}
+
+/// The first host has the list with an odd number of servers and reaches no more than a quorum of
+/// it, the last ones; one of these loses its data beside the host's job. The others have the list
+/// with an even number: servers that never had the host's lock and the one that forgot it can be a
+/// quorum.
+void Schedule::draw_forgotten_vote(Random& random) {
+  std::erase_if(faults, [](const Fault& each) { return loses_data(each.kind); });
+  calm_from = std::max<Time>(calm_from, timing.ttl * 3);
+  const std::size_t even = servers / 2 * 2;
+  const std::size_t odd = servers % 2 == 1 ? servers : servers - 1;
+  const std::size_t missed = odd - quorum(odd);
+  const std::uint8_t forgets = random.index(std::min(odd, even) - missed);
+  const Fault loss{.at = random.between(delay_high * 4, timing.ttl),
+                   .kind = random.one_of(Kind::crash_empty, Kind::crash_old),
+                   .server = static_cast<std::uint8_t>(missed + forgets),
+                   .length = clocks_apart() + random.between(20ms, timing.ttl / 4)};
+  faults.push_back(loss);
+  faults.push_back({.kind = Kind::isolate,
+                    .server = static_cast<std::uint8_t>((1U << missed) - 1),
+                    .length = calm_from});
+  const bool is_new = random.percent(50);
+  for (std::size_t i = 0; i < clients; ++i) {
+    client[i].lists = {{0s, i == 0 ? odd : even}};
+    client[i].starts = i == 0 ? 0s : client[i].starts + (is_new ? loss.at + loss.length : 0s);
+  }
+  for (ServerHost& host : server) {
+    host.up_for = restart_grace * 3;
+    if (is_new) host.fence = 0;
   }
 }
 

@@ -14,12 +14,10 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "lock/drive.h"
 #include "network.h"
 #include "schedule.h"
-#include "search.h"
 #include "story.h"
 
 namespace redlock::sim {

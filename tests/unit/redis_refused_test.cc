@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+//
+// What becomes of the requests that a node has refused.
+#include <doctest/doctest.h>
+
+#include "pipeline.h"
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using namespace tests;
+using lock::Op;
+
+namespace {
+
+void redirect(Pipeline& pipeline) {
+  reply(pipeline, "MOVED 12 10.0.0.5:7001", Pipeline::Refusal::redirected);
+}
+
+void refuse(Pipeline& pipeline) {
+  reply(pipeline, "TRYAGAIN Multiple keys request during rehashing of slot",
+        Pipeline::Refusal::for_the_moment);
+}
+
+}  // namespace
+
+TEST_CASE("requests that a node has refused with a redirection are sent again, in their order") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, "renew+hold ", 2);
+  add(pipeline, Op::release, 1, "release ");
+  CHECK(send(pipeline) == "renew+hold release ");
+  redirect(pipeline);
+  CHECK_FALSE(pipeline.has_refused());
+  CHECK(reply(pipeline));  // to the second command of the first request
+  CHECK(pipeline.has_refused());
+  CHECK_FALSE(pipeline.drained());
+  add(pipeline, Op::mark, 1, "mark ");
+  CHECK_FALSE(pipeline.can_send());
+  redirect(pipeline);
+  CHECK(pipeline.drained());
+  CHECK(pipeline.take_arrivals().empty());
+  pipeline.restore_refused();
+  CHECK(pipeline.deadline() == kAsked + 1s);  // of the request that was never sent
+  CHECK(send(pipeline) == "renew+hold release mark ");
+  CHECK(pipeline.sent_attempts().contains(1));
+  reply(pipeline);
+  REQUIRE(pipeline.take_arrivals().size() == 1);
+}
+
+TEST_CASE(
+    "what a node refuses for the moment is sent again over the same connection, in its order") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, "renew+hold ", 2);
+  add(pipeline, Op::mark, 1, "mark ");
+  send(pipeline);
+  CHECK(pipeline.may_repeat(kAsked + 999ms));
+  CHECK_FALSE(pipeline.may_repeat(kAsked + 1s));
+  refuse(pipeline);
+  CHECK_FALSE(pipeline.may_repeat(kAsked));  // the next reply is that to the second command
+  reply(pipeline);
+  add(pipeline, Op::leave, 1, "leave ").deadline = kAsked + 9s;
+  CHECK(pipeline.has_refused());
+  CHECK_FALSE(pipeline.can_send());
+  CHECK_FALSE(pipeline.drained());
+  reply(pipeline);
+  CHECK(pipeline.drained());
+  CHECK(pipeline.take_arrivals().size() == 1);
+  pipeline.repeat_refused();
+  CHECK(send(pipeline) == "renew+hold leave ");
+  CHECK(pipeline.deadline() == kAsked + 1s);  // of its first attempt
+  reply(pipeline);
+  reply(pipeline);
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().size() == 2);
+  CHECK(pipeline.empty());
+}
+
+TEST_CASE("a request is repeated five times, and then the refusal is its answer") {
+  Pipeline pipeline;
+  add(pipeline, Op::leave, 1, "leave ");
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    CHECK(send(pipeline) == "leave ");
+    REQUIRE(pipeline.may_repeat(kAsked));
+    refuse(pipeline);
+    CHECK(pipeline.take_arrivals().empty());
+    pipeline.repeat_refused();
+  }
+  send(pipeline);
+  CHECK_FALSE(pipeline.may_repeat(kAsked));
+}
+
+TEST_CASE("a request is not repeated behind one that takes its effect back, nor is a note") {
+  for (const Op op : {Op::acquire, Op::repair, Op::renew}) {
+    for (const Op end : {Op::release, Op::leave, Op::leave_queue}) {
+      Pipeline pipeline;
+      add(pipeline, op, 1, "request ");
+      send(pipeline);
+      CHECK(pipeline.may_repeat(kAsked));
+      add(pipeline, end, 1, "end ");
+      CHECK_FALSE(pipeline.may_repeat(kAsked));
+    }
+  }
+  Pipeline pipeline;
+  add(pipeline, Op::leave, 1, "leave ");
+  add(pipeline, Op::leave_queue, 1, "leave_queue ");
+  send(pipeline);
+  CHECK(pipeline.may_repeat(kAsked));
+  Pipeline other;
+  other.add_note(tests::flight_of(1), "join ", kAsked);
+  send(other);
+  CHECK_FALSE(other.may_repeat(kAsked));
+}
+
+TEST_CASE("a request that was put aside is still open, and ends with its time") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, "renew ");
+  add(pipeline, Op::mark, 1, "mark ").deadline = kAsked + 9s;
+  send(pipeline);
+  refuse(pipeline);
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  CHECK_FALSE(pipeline.all_reported());
+  CHECK(pipeline.deadline() == kAsked + 1s);
+  pipeline.expire(kAsked + 1s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  CHECK_FALSE(pipeline.has_refused());
+  CHECK(pipeline.all_reported());
+}
+
+TEST_CASE("a repair is not repeated if its release was sent while its second reply was awaited") {
+  Pipeline pipeline;
+  add(pipeline, Op::repair, 1, "repair+wait ", 2);
+  send(pipeline);
+  refuse(pipeline);
+  add(pipeline, Op::leave, 1, "leave ");
+  send(pipeline);
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  reply(pipeline);
+  pipeline.repeat_refused();
+  CHECK(send(pipeline).empty());
+}
+
+TEST_CASE("a mark is not repeated behind its unmark, nor is a subscription ever") {
+  Pipeline pipeline;
+  add(pipeline, Op::mark, 1, "mark ");
+  add(pipeline, Op::unmark, 1, "unmark ");
+  send(pipeline);
+  CHECK_FALSE(pipeline.may_repeat(kAsked));
+  Pipeline other;
+  other.add({}, {.endless = true}, "SSUBSCRIBE SUBSCRIBE ", kAsked).deadline = kAsked + 1s;
+  send(other);
+  CHECK_FALSE(other.may_repeat(kAsked));
+}
+
+TEST_CASE("a request that is half sent is sent to its end although another one was refused") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, "renew ");
+  send(pipeline);
+  Pipeline::Pending& half = add(pipeline, Op::mark, 1, "mark ");
+  REQUIRE(pipeline.next_to_send() == &half);
+  pipeline.sent(half, 2, kAsked);
+  refuse(pipeline);
+  CHECK(send(pipeline) == "rk ");
+  add(pipeline, Op::leave, 1, "leave ");
+  CHECK(send(pipeline).empty());
+}
+
+TEST_CASE("a token that was released is not asked for again where a redirection leads") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, "acquire ");
+  send(pipeline);
+  add(pipeline, Op::release, 1, "release ");
+  send(pipeline);
+  redirect(pipeline);
+  // The node hangs before it refuses the release, too.
+  pipeline.expire(kAsked + 2s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 2);
+  pipeline.restore_refused();
+  CHECK(send(pipeline).empty());
+}
+
+TEST_CASE("behind a redirection, a request that times out is given up and a release is not") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, "renew ");
+  add(pipeline, Op::release, 1, "release ");
+  add(pipeline, Op::mark, 1, "mark ");
+  send(pipeline);
+  pipeline.expire(kAsked + 2s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 3);
+  redirect(pipeline);
+  redirect(pipeline);
+  CHECK(pipeline.drained());
+  pipeline.restore_refused();
+  CHECK(send(pipeline) == "release ");
+}
+
+TEST_CASE("at another node, nobody waits for a request that timed out at the one before") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, "acquire ").deadline = kAsked + 10s;
+  add(pipeline, Op::mark, 1, "mark ");
+  send(pipeline);
+  pipeline.expire(kAsked + 2s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  redirect(pipeline);
+  CHECK(pipeline.drained());
+  pipeline.restore_refused();
+  CHECK(send(pipeline) == "acquire ");
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  CHECK(pipeline.empty());
+}
+
+TEST_CASE(
+    "if the connection ends behind a redirection, the server has not carried the request out") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1);
+  add(pipeline, Op::release, 1);
+  send(pipeline);
+  redirect(pipeline);
+  pipeline.fail({.maybe_applied = true, .permanent = false, .why = "gone"});
+  const auto arrivals = pipeline.take_arrivals();
+  REQUIRE(arrivals.size() == 2);
+  CHECK_FALSE(std::get<lock::Unreachable>(arrivals[0].content).maybe_applied);
+  CHECK(std::get<lock::Unreachable>(arrivals[1].content).maybe_applied);
+  CHECK(pipeline.empty());
+}

@@ -210,8 +210,7 @@ constexpr Row kTable[] = {
     {"message", "-m,--message", nullptr, "TEXT", kOther,
      "why you take the lock; waiters, status, list and history can read it (in CI by default the "
      "link of the job)",
-     "", Type::text, kAsk,
-     set<&Settings::message>},
+     "", Type::text, kAsk, set<&Settings::message>},
     {"command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      set<&Draft::shell_command>},

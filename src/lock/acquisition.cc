@@ -50,7 +50,7 @@ Acquisition::Acquisition(const Plan& plan, Instant now)
       next_round_(now),
       limit_(limit_of(plan.patience, now)),
       short_since_(now),
-      missing_since_(now),
+      missing_(Missing{now}),
       troubles_(plan.servers) {}
 
 Instant Acquisition::server_limit() const {
@@ -78,7 +78,12 @@ void Acquisition::tick(Instant now, Effects& effects) {
     give_up(answered_last_round_ ? State::conflict : State::unavailable, effects);
     return;
   }
-  if (now >= quorum_news()) tell_quorum_missing(now, effects);
+  if (now >= quorum_news()) {
+    const auto when =
+        missing_->reports++ == 0 ? QuorumMissing::When::soon : QuorumMissing::When::lasting;
+    const Instant limit = std::min(wait_limit(), server_limit());
+    effects.emplace_back(QuorumMissing{complaints(), answering(), when, limit - now});
+  }
   if (now < next_question()) return;
   woken_rounds_ = in_round_ || now < next_round_ ? woken_rounds_ + 1 : 0;
   in_round_ = true;
@@ -92,18 +97,10 @@ void Acquisition::tick(Instant now, Effects& effects) {
 
 /// When the next report that too few servers answer is due.
 Instant Acquisition::quorum_news() const {
-  if (!finished_a_round_ || !missing_since_ || state_ != State::trying || missing_reports_ > 1) {
-    return kNever;
-  }
-  const Instant news = *missing_since_ + (missing_reports_ == 0 ? kMissingSoon : kMissingLong);
+  if (!finished_a_round_ || state_ != State::trying) return kNever;
+  if (!missing_ || missing_->reports > 1) return kNever;
+  const Instant news = missing_->since + (missing_->reports == 0 ? kMissingSoon : kMissingLong);
   return std::min(wait_limit(), server_limit()) - kWorthTelling < news ? kNever : news;
-}
-
-void Acquisition::tell_quorum_missing(Instant now, Effects& effects) {
-  const auto when =
-      missing_reports_++ == 0 ? QuorumMissing::When::soon : QuorumMissing::When::lasting;
-  const Instant limit = std::min(wait_limit(), server_limit());
-  effects.emplace_back(QuorumMissing{complaints(), answering(), when, limit - now});
 }
 
 std::size_t Acquisition::answering() const {
@@ -114,7 +111,7 @@ Waiting Acquisition::waiting() const {
   return {.refusal = split_ ? std::nullopt : last_refusal_,
           .refused_at = refused_at_,
           .asked = finished_a_round_,
-          .lacks_quorum = finished_a_round_ && missing_since_.has_value(),
+          .lacks_quorum = finished_a_round_ && missing_.has_value(),
           .obstructed = obstacles_.prevail() && !short_since_,
           .distrusted = how_many(troubles_,
                                  [](const auto& trouble) {
@@ -162,12 +159,9 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (is_release(reply.ask.op())) return release_.record(reply);
   if (reply.ask.op() == Op::revoke) return record_revoked(reply, effects);
   if (reply.ask.op() != Op::acquire && reply.ask.op() != Op::commit) return;
-  std::optional<Answer>& trouble = troubles_.at(reply.ask.server);
-  trouble.reset();
-  if (std::holds_alternative<Unreachable>(reply.answer) ||
-      std::holds_alternative<NotCommitted>(reply.answer)) {
-    trouble = reply.answer;
-  }
+  const bool failed = std::holds_alternative<Unreachable>(reply.answer) ||
+                      std::holds_alternative<NotCommitted>(reply.answer);
+  troubles_.at(reply.ask.server) = failed ? std::optional(reply.answer) : std::nullopt;
   if (reply.ask.op() == Op::commit) return;
   if (reply.ask.attempt != attempt_.id()) return record_late(reply, effects);
 
@@ -208,8 +202,7 @@ void Acquisition::take_probe(Instant now, Effects& effects) {
   }
   if (!attempt_.all_reported()) return;
   in_round_ = false;
-  if (attempt_.done()) return give_up(State::done, effects);
-  if (is_hopeless()) return give_up(State::unavailable, effects);
+  if (attempt_.done() || is_hopeless()) return give_up(State::unavailable, effects);
   end_attempt(effects);
   rest(now, pauses_.after_silence());
 }
@@ -251,10 +244,9 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   obstacles_.note_round(attempt_, verdict == Verdict::unavailable);
   note_useless();
   if (!short_since_ && !obstacles_.prevail()) {
-    missing_since_.reset();
-    missing_reports_ = 0;
-  } else if (!missing_since_) {
-    missing_since_ = round_began_;
+    missing_.reset();
+  } else if (!missing_) {
+    missing_ = Missing{round_began_};
   }
 
   if (verdict == Verdict::conflict && held_by_ancestor()) {
@@ -401,9 +393,9 @@ void Acquisition::give_up(State why, Effects& effects) {
     effects.emplace_back(report::Contended{waiting().refusal, When::gives_up, waited, obstacles});
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
-    if (attempt_.votes()[server].state != Attempt::VoteState::asked) continue;
-    if (troubles_[server]) continue;  // its earlier answer says more
-    troubles_[server] = Unreachable{};
+    // If there is an earlier answer, that says more.
+    const bool asked = attempt_.votes()[server].state == Attempt::VoteState::asked;
+    if (asked && !troubles_[server]) troubles_[server] = Unreachable{};
   }
   withdraw(effects);
 }
@@ -422,14 +414,13 @@ bool Acquisition::confirm_win(Instant now, Effects& effects) {
 /// A quorum of servers answered, so the time without a quorum is over.
 void Acquisition::abandon_win(Instant now, Effects& effects) {
   short_since_.reset();
-  missing_since_.reset();
-  missing_reports_ = 0;
+  missing_.reset();
   try_again(now, effects);
 }
 
 void Acquisition::abandon_unnumbered(Instant now, Effects& effects) {
   short_since_ = short_since_.value_or(round_began_);
-  missing_since_ = missing_since_.value_or(round_began_);
+  missing_ = missing_.value_or(Missing{round_began_});
   try_again(now, effects);
 }
 

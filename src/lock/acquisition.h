@@ -105,6 +105,12 @@ class Acquisition {
     Instant at;
   };
 
+  /// No quorum could grant us the lock.
+  struct Missing {
+    Instant since;
+    unsigned reports = 0;  ///< of QuorumMissing
+  };
+
   void ask(Effects& effects);
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void take_probe(Instant now, Effects& effects);
@@ -123,7 +129,6 @@ class Acquisition {
   void record_late(const Reply& reply, Effects& effects);
   void try_again(Instant now, Effects& effects);
   void reject_twins(Effects& effects);
-  void tell_quorum_missing(Instant now, Effects& effects);
   [[nodiscard]] Instant quorum_news() const;
   [[nodiscard]] Instant next_question() const;
   [[nodiscard]] std::size_t answering() const;
@@ -159,9 +164,8 @@ class Acquisition {
   Instant ask_again_ = kNever;  ///< after a wake-up: when to ask, in or after the present round
   unsigned woken_rounds_ = 0;   ///< rounds in a row that a wake-up started early
   Instant limit_;               ///< the end of -w, or of kTryOnceBears
-  std::optional<Instant> short_since_;    ///< since then fewer than a quorum of servers answered
-  std::optional<Instant> missing_since_;  ///< since then no quorum could grant us the lock
-  unsigned missing_reports_ = 0;      ///< the number of QuorumMissing reports since missing_since_
+  std::optional<Instant> short_since_;  ///< since then fewer than a quorum of servers answered
+  std::optional<Missing> missing_;
   bool answered_last_round_ = false;  ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
   std::optional<Superseded> superseded_;

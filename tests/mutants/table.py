@@ -434,7 +434,7 @@ MISTAKES = [
       "a repair is repeated behind its release, and leaves the lock behind", ["unit"]),
     M("redis/connection/link.cc", "if (!unknown && !is_momentary(reply)) return", "if (!unknown) return",
       "TRYAGAIN ends a request at once", ["servers/cluster_failover: a renewal and a leave that begin"]),
-    M("redis/connection/link.cc", "hashed && reply.type == Value::Type::error && !turns_away(reply.text)", "false",
+    M("redis/connection/link.cc", "hashed && reply.type == Value::Type::error && !turns_away(reply)", "false",
       "a server that does not know a script gives no vote", ["unit"]),
     M("redis/connection/link.cc", "error && hashed && !is_answer", "false",
       "a release wakes nobody where the server does not know the script by its hash", ["unit"]),

@@ -7,20 +7,6 @@
 #include <iterator>
 
 namespace redlock::redis {
-namespace {
-
-constexpr std::size_t kReadChunk = 16 * 1024;
-
-// This many pauses between two attempts last as long as a request may take.
-constexpr int kPausesInTime = 8;
-
-/// The server turns us away, whatever we ask, and may hang up.
-bool turns_away(const std::string& error) {
-  constexpr std::string_view kAll[] = {"NOAUTH", "DENIED", "ERR max", "ERR Protocol"};
-  return std::ranges::any_of(kAll, [&](auto start) { return error.starts_with(start); });
-}
-
-}  // namespace
 
 Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string_view key)
     : endpoint_(std::move(endpoint)),
@@ -204,11 +190,17 @@ void Link::flush(lock::Instant now) {
 }
 
 void Link::receive(lock::Instant now) {
-  std::array<char, kReadChunk> chunk;  // not cleared: it is written before it is read
+  std::array<char, 16 * 1024> chunk;  // not cleared: it is written before it is read
   while (state_ == State::authenticating || state_ == State::ready) {
     const ssize_t n = stream_->read(chunk);
     if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0) return lose(why_it_ended(n < 0 ? errno : 0), now);
+    if (n <= 0) {
+      const int error = n < 0 ? errno : 0;  // 0: the server closed it
+      return lose(stream_->failure() ? *stream_->failure()
+                  : heard_           ? connection_lost(error)
+                                     : lost_before_a_word(*locator_.place(), error),
+                  now);
+    }
     heard_at_ = now;
     const std::string_view bytes(chunk.data(), static_cast<std::size_t>(n));
     // A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
@@ -224,13 +216,6 @@ void Link::receive(lock::Instant now) {
     // after another that has left the socket already.
     if (!stream_ || (bytes.size() < chunk.size() && tls_ == nullptr)) return;
   }
-}
-
-/// The connection ended with an errno, or, if 0, because the server closed it.
-lock::Unreachable Link::why_it_ended(int error) const {
-  if (stream_->failure()) return *stream_->failure();
-  if (!heard_) return lost_before_a_word(*locator_.place(), error);
-  return connection_lost(error);
 }
 
 void Link::take_replies(lock::Instant now) {
@@ -299,21 +284,21 @@ void Link::take_reply(Value reply, lock::Instant now) {
   } else if (later) {
     // Not the request, but a command after it, whose script may be that of another version. The
     // request is not answered before the last of its commands, so this one still goes out.
-    std::string wire = rendered(*later);
-    pipeline_.add_note(std::move(*later), std::move(wire), now);
+    note(std::move(*later), now);
   }
 }
 
-/// A request that the node refuses for the moment is put aside if there is time to repeat it. So is
-/// one by hash, after any error: the answer to the script as a whole counts.
+/// A request that the node refuses for the moment is put aside if there is time to repeat it, after
+/// an eighth of the time that it has. So is one by hash, after any error: the answer to the script
+/// as a whole counts.
 Pipeline::Refusal Link::refusal_in(const Value& reply, bool hashed, lock::Instant now) {
   if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
       pipeline_.awaits_answer()) {
     return Pipeline::Refusal::redirected;
   }
-  const bool unknown = hashed && reply.type == Value::Type::error && !turns_away(reply.text);
+  const bool unknown = hashed && reply.type == Value::Type::error && !turns_away(reply);
   if (!unknown && !is_momentary(reply)) return Pipeline::Refusal::none;
-  const lock::Instant again = unknown ? now : now + timeouts_.request / kPausesInTime;
+  const lock::Instant again = unknown ? now : now + timeouts_.request / 8;
   if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
   if (!pipeline_.has_refused()) redirection_.clear();  // of a request that was given up
   repeat_at_ = pipeline_.has_refused() ? std::max(repeat_at_, again) : again;
@@ -347,10 +332,9 @@ void Link::lose(const lock::Unreachable& why, lock::Instant now) {
 
 /// If we were only on the way to this place, there may be another one.
 void Link::leave_place(lock::Unreachable why, lock::Instant now) {
-  const bool on_the_way = state_ != State::ready;
   why = locator_.at_place(std::move(why));
+  if (state_ == State::ready) return disconnect(why);
   hang_up();
-  if (!on_the_way) return disconnect(why);
   if (const auto trouble = locator_.leave(why, now)) return disconnect(*trouble);
   approach(now);
 }

@@ -119,7 +119,6 @@ class Link {
   void disconnect(lock::Unreachable why);
   template <class Work>
   void guard(Work work);
-  [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
 
   Endpoint endpoint_;  ///< only its password changes

@@ -3,6 +3,7 @@
 
 #include <netdb.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -305,6 +306,11 @@ bool is_redirection(const Value& reply) {
 bool is_momentary(const Value& reply) {
   return reply.type == Value::Type::error &&
          (reply.text.starts_with("TRYAGAIN") || reply.text.starts_with("CLUSTERDOWN"));
+}
+
+bool turns_away(const Value& error) {
+  constexpr std::string_view kAll[] = {"NOAUTH", "DENIED", "ERR max", "ERR Protocol"};
+  return std::ranges::any_of(kAll, [&](auto start) { return error.text.starts_with(start); });
 }
 
 bool is_for_one_request(std::string_view redirection) {

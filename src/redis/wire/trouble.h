@@ -54,6 +54,9 @@ bool is_redirection(const Value& reply);
 /// lock's slot is half moved (TRYAGAIN), or no node serves it (CLUSTERDOWN).
 bool is_momentary(const Value& reply);
 
+/// The server turns us away, whatever we ask, and may hang up.
+bool turns_away(const Value& error);
+
 /// The redirection is an ASK.
 bool is_for_one_request(std::string_view redirection);
 

@@ -2,7 +2,6 @@
 #include "config/value.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -101,13 +100,6 @@ std::optional<Part> take_part(std::string_view& text) {
       nanoseconds_of(whole, decimals, unit == nullptr ? kSecond : unit->in_nanoseconds);
   if (!length) return std::nullopt;
   return Part{*length, unit, point};
-}
-
-std::optional<int> whole_number(std::string_view text) {
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
 }
 
 constexpr std::size_t kLongestShown = 80;
@@ -230,13 +222,13 @@ nanoseconds to_duration(std::string_view value, Bounds bounds) {
 }
 
 int to_integer(std::string_view value, int least, int most) {
-  const auto number = whole_number(value);
+  const auto number = os::whole_number<int>(value);
   if (number && *number >= least && *number <= most) return *number;
   reject("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
 }
 
 int to_signal(std::string_view value) {
-  const auto number = whole_number(value);
+  const auto number = os::whole_number<int>(value);
   const std::string_view name = value.starts_with("SIG") ? value.substr(3) : value;
   for (const os::KnownSignal& signal : os::known_signals()) {
     if (number ? signal.number == *number : signal.name == name) return signal.number;

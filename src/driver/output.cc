@@ -8,14 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "config/value.h"
 #include "os/fd.h"
 #include "os/printable.h"
+#include "os/process.h"
 #include "os/stderr.h"
 
 namespace redlock::driver {
@@ -24,18 +23,14 @@ namespace {
 
 /// https://no-color.org, and a terminal that can show them.
 bool wants_colors() {
-  const char* const no_color = std::getenv("NO_COLOR");
-  const char* const kind = std::getenv("TERM");
-  if (no_color != nullptr && *no_color != '\0') return false;
-  return kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+  return os::variable("NO_COLOR").empty() && os::terminal_obeys();
 }
 
 std::size_t output_width(int fd) {
   constexpr std::size_t kLeast = 20;
   std::size_t width = 0;
-  if (const char* columns = std::getenv("COLUMNS")) {
-    static_cast<void>(std::from_chars(columns, columns + std::strlen(columns), width));
-  }
+  const std::string_view columns = os::variable("COLUMNS");
+  static_cast<void>(std::from_chars(columns.begin(), columns.end(), width));
   if (width == 0) width = os::terminal_width(fd).value_or(diag::kNoLimit);
   return std::max(width, kLeast);
 }

@@ -3,14 +3,13 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "diag/progress.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "os/clock.h"
 #include "os/fd.h"
+#include "os/process.h"
 
 namespace redlock::driver {
 
@@ -29,8 +28,7 @@ constexpr seconds kSilence{1};
 constexpr std::size_t kUsualWidth = 80;
 
 bool is_ci() {
-  const char* const value = std::getenv("CI");
-  const std::string_view text = value == nullptr ? "" : value;
+  const std::string_view text = os::variable("CI");
   return !text.empty() && text != "0" && text != "false";
 }
 

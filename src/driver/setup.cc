@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/loop.h"
+#include "os/process.h"
 
 namespace redlock::driver {
 
@@ -37,27 +38,21 @@ std::string host_name() {
   return name.data();
 }
 
-/// An environment variable; empty if it is not set.
-std::string_view variable_of(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 /// The page of the CI job in which we run: of GitHub Actions, GitLab, Buildkite, CircleCI, Jenkins
 /// or Azure Pipelines, by the variables that their manuals name; or empty.
 std::string page_of_ci_job() {
-  if (const auto run = variable_of("GITHUB_RUN_ID"); !run.empty()) {
-    return fmt::format("{}/{}/actions/runs/{}", variable_of("GITHUB_SERVER_URL"),
-                       variable_of("GITHUB_REPOSITORY"), run);
+  if (const auto run = os::variable("GITHUB_RUN_ID"); !run.empty()) {
+    return fmt::format("{}/{}/actions/runs/{}", os::variable("GITHUB_SERVER_URL"),
+                       os::variable("GITHUB_REPOSITORY"), run);
   }
   for (const char* whole : {"CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL"}) {
-    if (const auto page = variable_of(whole); !page.empty()) return std::string(page);
+    if (const auto page = os::variable(whole); !page.empty()) return std::string(page);
   }
-  const auto build = variable_of("BUILD_BUILDID");
-  if (variable_of("TF_BUILD").empty() || build.empty()) return {};
+  const auto build = os::variable("BUILD_BUILDID");
+  if (os::variable("TF_BUILD").empty() || build.empty()) return {};
   return fmt::format("{}{}/_build/results?buildId={}",
-                     variable_of("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI"),
-                     variable_of("SYSTEM_TEAMPROJECT"), build);
+                     os::variable("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI"),
+                     os::variable("SYSTEM_TEAMPROJECT"), build);
 }
 
 /// Why we take the lock. Where the servers must not have our command, they do not get its page.
@@ -71,7 +66,7 @@ std::string reason(const config::Settings& settings) {
 /// the network, and redlock must not wait for one.
 std::string user_name() {
   for (const char* variable : {"LOGNAME", "USER"}) {
-    if (const auto name = variable_of(variable); !name.empty()) return std::string(name);
+    if (const auto name = os::variable(variable); !name.empty()) return std::string(name);
   }
   return ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid());
 }

@@ -200,9 +200,7 @@ std::optional<Exit> taken(const os::ReceivedSignal& signal, os::SignalSource& si
 }
 
 Exit watch(const cli::Request& request, const std::string& title, const Look& look) {
-  const char* const kind = std::getenv("TERM");
-  const bool rewrites = kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
-  if (::isatty(STDOUT_FILENO) != 1 || !rewrites) {
+  if (::isatty(STDOUT_FILENO) != 1 || !os::terminal_obeys()) {
     throw Error(ExitStatus::usage,
                 "--watch draws on a terminal, and standard output is not one that can be redrawn");
   }

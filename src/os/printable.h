@@ -4,9 +4,13 @@
 // printable() before a terminal sees it. Absent on purpose: widths and wrapping (diag/text.h).
 #pragma once
 
+#include <charconv>
+#include <concepts>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace redlock::os {
 
@@ -19,6 +23,15 @@ char32_t code_of(std::string_view character);
 
 /// Whether a message may show one character as it is, see printable().
 bool is_printable(std::string_view character);
+
+/// If `text` is a whole number, with nothing around it, and Number can hold it.
+template <std::integral Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
 
 /// Unlike std::isdigit, the same in every locale.
 constexpr bool is_digit(char c) {

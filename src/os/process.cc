@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -141,16 +140,6 @@ std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
   return script;
 }
 
-/// The whole number in a variable; 0: it has another value. `absent`: without such a variable.
-std::uint64_t number_in(const char* variable, std::uint64_t absent) {
-  const char* const text = std::getenv(variable);
-  if (text == nullptr) return absent;
-  std::uint64_t number = 0;
-  const char* const end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, number);
-  return error == std::errc() && stop == end ? number : 0;
-}
-
 [[noreturn]] void fail_to_read(const std::string& why) {
   throw Error(ExitStatus::os_error,
               why + "; redlock needs it to find and stop the processes of a job");
@@ -178,6 +167,11 @@ std::optional<ProcessEntry> parse_stat(pid_t pid, const char* text) {
 }
 
 }  // namespace
+
+std::string_view variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 bool started_by_same_program() {
   const std::string parent = "/proc/" + std::to_string(::getppid());
@@ -279,15 +273,15 @@ std::vector<std::string> environment_with(const std::vector<std::string>& droppe
 }
 
 ServiceManager::ServiceManager() {
-  const char* const value = std::getenv(kVariable);
-  const std::string_view name = value == nullptr ? "" : value;
+  const std::string_view name = variable(kVariable);
   const bool valid = name.size() > 1 && (name[0] == '/' || name[0] == '@');
   if (!valid || name.size() > sizeof(sockaddr_un::sun_path)) return;
   address_ = name;
   if (name[0] == '@') address_[0] = '\0';
-  const auto self = static_cast<std::uint64_t>(::getpid());
-  const std::uint64_t time = number_in(kWatchdogTime, 0);
-  if (time == 0 || number_in(kWatchdogProcess, self) != self) return;
+  const std::uint64_t time = whole_number<std::uint64_t>(variable(kWatchdogTime)).value_or(0);
+  const bool ours = std::getenv(kWatchdogProcess) == nullptr ||
+                    whole_number<pid_t>(variable(kWatchdogProcess)) == ::getpid();
+  if (time == 0 || !ours) return;
   watchdog_pause_ = std::chrono::microseconds(std::clamp(time / 2, kShortestPause, kLongestPause));
   watchdog_at_ = boot_now() + watchdog_pause_;
 }

@@ -21,6 +21,9 @@ namespace redlock::os {
 /// may give us orders in the environment. sudo(8) and the like can pass on what a user has set.
 bool started_by_same_program();
 
+/// The environment variable; empty also if it is not set.
+std::string_view variable(const char* name);
+
 /// Sets what ps(1) and killall(1) show: `name`, cut to 15 bytes, for the executable file, and
 /// `title`, as far as there is room, for the arguments.
 void rename_process(const char* name, const std::string& title);

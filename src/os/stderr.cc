@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "os/printable.h"
+#include "os/process.h"
 
 namespace redlock::os {
 
@@ -185,11 +186,15 @@ std::optional<std::size_t> terminal_height(int fd) {
   return size_of_terminal(fd, &winsize::ws_row);
 }
 
+bool terminal_obeys() {
+  const std::string_view kind = variable("TERM");
+  return !kind.empty() && kind != "dumb";
+}
+
 bool locale_is_utf8() {
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* const value = std::getenv(variable);
-    if (value == nullptr || *value == '\0') continue;
-    std::string name(value);
+  for (const char* each : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string name(variable(each));
+    if (name.empty()) continue;
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
     return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
   }

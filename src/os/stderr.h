@@ -70,6 +70,9 @@ class Stderr {
 std::optional<std::size_t> terminal_width(int fd);
 std::optional<std::size_t> terminal_height(int fd);
 
+/// Whether TERM names a terminal that knows escape sequences.
+bool terminal_obeys();
+
 /// Whether LC_ALL, LC_CTYPE or LANG, the first that is set, names UTF-8.
 bool locale_is_utf8();
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -87,11 +86,7 @@ std::optional<std::uint64_t> value_of(std::string text, bool seconds) {
     if (text.size() < 5 || text[text.size() - 4] != '.') return std::nullopt;
     text.erase(text.size() - 4, 1);
   }
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return value;
+  return os::whole_number<std::uint64_t>(text);
 }
 
 /// Reads one line with a sample. False if it is none.

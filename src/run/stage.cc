@@ -29,11 +29,6 @@ constexpr const char* kVariable = "REDLOCK_STAGE";
 
 constexpr std::size_t kMostShown = 200;  // bytes of a name
 
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 [[noreturn]] void reject(const char* name) {
   throw Error(ExitStatus::usage,
               fmt::format("{} is in the environment: only redlock itself may set it", name));
@@ -120,15 +115,14 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
   names_ = lock::in_order(std::move(names_));
   limit_ = lock::limit_of_waits(request.settings.wait, now);
 
-  const std::string value = variable(kVariable);
-  if (value.empty()) {
+  std::string_view rest = os::variable(kVariable);
+  if (rest.empty()) {
     if (request.settings.reentrant) check_order(names_, request.settings, held);
     // Without it, a run is missing in the metrics; no metrics prevent a run.
     if (!is_last() && !request.settings.metrics_file.empty()) start_ = os::make_memory_file("");
     if (!is_last()) keep_pipes();
     return;
   }
-  std::string_view rest = value;
   std::int64_t number = 0;
   std::int64_t limit = 0;
   std::int64_t start = 0;
@@ -156,7 +150,7 @@ void Stage::keep_pipes() {
 }
 
 void Stage::inherit_pipes() {
-  pipes_variable_ = variable(config::kPipesVariable);
+  pipes_variable_ = os::variable(config::kPipesVariable);
   std::string_view rest = pipes_variable_;
   for (std::int64_t number = 0; read(rest, number);) {
     pipes_.push_back(inherited(number));
@@ -231,7 +225,7 @@ Stage::Variables Stage::variables(Reader reader, const std::string& token,
   if (const std::size_t slot = lock::slot_of(token).slot; slot != 0 && ours) {
     variables.added.push_back(fmt::format("REDLOCK_SLOT={}", slot));
   }
-  const std::string earlier = is_first() ? "" : variable("REDLOCK_FENCES") + "\n";
+  const std::string earlier = is_first() ? "" : std::string(os::variable("REDLOCK_FENCES")) + "\n";
   variables.added.push_back(fmt::format("REDLOCK_FENCES={}{} {}", earlier, fence, name()));
   if (!is_last() && !hook) {
     variables.added.push_back(fmt::format("{}={} {} {}", kVariable, number_ + 1,
@@ -252,10 +246,9 @@ std::optional<lock::Inherited> find_held(std::string_view environment, const dri
     entry.remove_suffix(end.size());
     if (entry.size() < lock::kTokenDigits + 2 || entry[lock::kTokenDigits] != ':') continue;
     lock::Inherited held{.token = std::string(entry.substr(0, lock::kTokenDigits)), .fence = 0};
-    const std::string_view number = entry.substr(lock::kTokenDigits + 1);
-    const char* const stop = number.data() + number.size();
-    const auto [last, error] = std::from_chars(number.data(), stop, held.fence);
-    if (lock::is_token(held.token) && error == std::errc{} && last == stop) found = std::move(held);
+    const auto fence = os::whole_number<std::uint64_t>(entry.substr(lock::kTokenDigits + 1));
+    held.fence = fence.value_or(0);
+    if (lock::is_token(held.token) && fence) found = std::move(held);
   }
   return found;
 }
@@ -271,8 +264,7 @@ std::string add_held(std::string_view environment, const driver::LockId& id,
 }
 
 Exit carry_out(const cli::Run& request) {
-  const char* const environment = std::getenv("REDLOCK_HELD");
-  const std::string held = environment == nullptr ? "" : environment;
+  const std::string held(os::variable("REDLOCK_HELD"));
   // One moment for both: otherwise the first stage would wait a little less than -w says.
   const lock::Instant began = os::boot_now();
   const Stage stage(request, held, began);

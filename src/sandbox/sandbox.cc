@@ -31,7 +31,6 @@
 #include <cstring>
 #include <filesystem>
 #include <sstream>
-#include <system_error>
 
 #include "error.h"
 #include "os/clock.h"
@@ -305,8 +304,8 @@ class SandboxKeeper {
 };
 
 std::vector<std::string> users_shell() {
-  const char* shell = std::getenv("SHELL");
-  return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh"};
+  const std::string_view shell = os::variable("SHELL");
+  return {std::string(shell.empty() ? "/bin/sh" : shell)};
 }
 
 /// Our environment, with these servers and no passwords of other servers. The user's shell gets a

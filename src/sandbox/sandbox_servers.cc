@@ -41,10 +41,9 @@ constexpr std::string_view kLongestFile = "/99/sock";
 /// Throws Error (71). Uses TMPDIR unless a socket's path in it would be too long for sockaddr_un,
 /// as with the long directories of build systems.
 std::string make_directory() {
-  const char* tmpdir = std::getenv("TMPDIR");
-  std::string parent = tmpdir != nullptr && *tmpdir != '\0' ? tmpdir : "/tmp";
+  const std::string_view tmpdir = os::variable("TMPDIR");
   const std::string_view name = "/redlock-sandbox.XXXXXX";
-  parent = std::filesystem::absolute(parent).string();
+  std::string parent = std::filesystem::absolute(tmpdir.empty() ? "/tmp" : tmpdir).string();
   if (parent.size() + name.size() + kLongestFile.size() >= sizeof(sockaddr_un::sun_path)) {
     parent = "/tmp";
   }

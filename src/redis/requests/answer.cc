@@ -2,11 +2,11 @@
 #include "redis/requests/answer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <utility>
 
 #include "lock/value.h"
+#include "os/printable.h"
 #include "redis/requests/keys.h"
 #include "redis/wire/trouble.h"
 
@@ -187,12 +187,8 @@ std::optional<std::uint64_t> read_number(const Value& value) {
 }
 
 std::optional<std::uint64_t> read_number(std::string_view text) {
-  constexpr std::uint64_t kMost = 1ULL << 53U;
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end || number > kMost) return std::nullopt;
-  return number;
+  const auto number = os::whole_number<std::uint64_t>(text);
+  return number <= 1ULL << 53U ? number : std::nullopt;
 }
 
 std::chrono::milliseconds read_length(const Value& value) {

@@ -25,7 +25,7 @@
 #include "os/fd.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "run/stage.h"
+#include "run/run.h"
 #include "sandbox/sandbox.h"
 
 namespace {

@@ -43,22 +43,23 @@ constexpr long kPipeFileSystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h
   throw Error(ExitStatus::config, name + " \"" + os::printable(path) + "\": " + why);
 }
 
-/// Where `lines`, in the form of kPipesVariable, say that the content is; otherwise `path`.
-std::string kept_path(std::string_view lines, const std::string& path) {
+/// The descriptor with the content, by `lines` in the form of kPipesVariable; or empty.
+os::Fd kept_content(std::string_view lines, const std::string& path) {
   for (const std::string_view line : parts_of(lines, "\n")) {
     const std::size_t blank = line.find(' ');
     if (line.substr(blank + 1) != path) continue;
-    return "/proc/self/fd/" + std::string(line.substr(0, blank));
+    return os::Fd(os::whole_number<int>(line.substr(0, blank)).value_or(-1));
   }
-  return path;
+  return {};
 }
 
 /// Reads the file, or more than `most` bytes of a file that is longer. Takes the content of a
-/// pipe that an earlier redlock has read from there (draft.earlier_pipes), and stores that of a
-/// pipe which we read ourselves in draft.settings.pipes.
+/// pipe that an earlier redlock has read from there (draft.earlier_pipes). Stores that of a pipe in
+/// draft.settings.pipes.
 FileRead read_file(const std::string& path, std::size_t most, Draft& draft) {
   FileRead file;
-  const std::string where = kept_path(draft.earlier_pipes, path);
+  const os::Fd kept = kept_content(draft.earlier_pipes, path);
+  const std::string where = kept ? "/proc/self/fd/" + std::to_string(kept.get()) : path;
   // O_NONBLOCK: open(2) must not wait for the writer of a pipe.
   const os::Fd fd(::open(where.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd || ::fstat(fd.get(), &file.status) != 0) {
@@ -72,7 +73,8 @@ FileRead read_file(const std::string& path, std::size_t most, Draft& draft) {
   if (file.fifo) return file;
   file.error = os::read_all(fd.get(), file.text, most);
   // A terminal, too, gives each line to one reader only.
-  if (!S_ISREG(mode) && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
+  const bool once = kept || !S_ISREG(mode);
+  if (once && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
   return file;
 }
 

@@ -2,7 +2,7 @@
 //
 // The processes of `redlock run`. A class is one of them, and none asks which one it is:
 //
-//   runner.h        Until redlock holds the lock there is one process. It waits for the lock, then
+//   runner.cc       Until redlock holds the lock there is one process. It waits for the lock, then
 //                   forks, and waits until the child has started the job. If the job does not
 //                   start, the child ends, and this process goes on with its session.
 //   worker.h        The child: starts the job, goes on with the session, releases the lock.
@@ -25,6 +25,9 @@
 #include "run/stage.h"
 
 namespace redlock::run {
+
+/// Throws Error if redlock cannot run a job.
+Exit carry_out(const cli::Run& request);
 
 /// What is to be done, which does not change any more, and what each process works with.
 struct Run {

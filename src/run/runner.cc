@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "run/runner.h"
-
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +6,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "driver/driver.h"
+#include "driver/progress.h"
+#include "lock/value.h"
+#include "run/supervisor.h"
 #include "run/worker.h"
 
 namespace redlock::run {
@@ -32,7 +34,74 @@ bool is_for_shell(const std::vector<std::string>& words) {
          (words.size() == 1 && words.front().find_first_of(" \t|&;<>$") != std::string::npos);
 }
 
-}  // namespace
+/// Prints nothing if the text is empty.
+void warn(const std::string& text, const config::Settings& settings, os::Stderr& out) {
+  if (!text.empty() && !settings.quiet) out.line("redlock: warning: " + text);
+}
+
+/// A lock that an outer run shares with others cannot be ours alone inside of it.
+void check_outer(const std::string& token, const std::string& name,
+                 const config::Settings& settings) {
+  if (!lock::is_of_reader(token)) return;
+  const bool slot = lock::is_of_slot(token);
+  if (slot ? lock::slot_of(token).slots == settings.slots : settings.shared) return;
+  const std::string option = slot ? fmt::format("--slots {}", lock::slot_of(token).slots) : "-s";
+  throw Error(ExitStatus::usage,
+              fmt::format("an outer redlock run holds {} {} ({}), and this run would wait for it "
+                          "without end: use {}, or start this run after the outer one has ended "
+                          "(--no-reentrant does not help)",
+                          diag::lock_name(name), slot ? "in one slot" : "shared", option, option));
+}
+
+/// The process before the fork (run/run.h). If a system call fails, no lock stays and no
+/// job runs without a lock:
+///   before the fork         this process releases what it may hold (driver/driver.h)
+///   while the job starts    it kills the child and tells the session that the job did not start
+class Runner : private driver::Host {
+ public:
+  explicit Runner(Run& run);
+
+  /// Returns when the job has ended and the lock is released, or when the attempt has failed.
+  /// Gives the way in which redlock ends; returns in the parent only.
+  Exit run();
+
+  [[nodiscard]] const RunFacts& facts() const { return facts_; }
+
+ private:
+  bool perform(const lock::Effect& effect, lock::Instant now) override;
+  void stepped() override {
+    if (!session_.acquiring()) progress_.hide();
+  }
+  [[nodiscard]] lock::Instant deadline() const override {
+    return std::min(
+        {progress_.deadline(session_), status_.deadline(session_), manager_.watchdog_at()});
+  }
+  void poll_process(bool woken, lock::Instant now) override;
+  void iterated(lock::Instant now) override;
+
+  Exit watch_job();
+  void start_job(const lock::Spawn& order);
+  std::optional<lock::Event> fork_worker(const lock::Spawn& order, pid_t& worker);
+  [[nodiscard]] std::vector<std::string> environment_for(Stage::Reader reader,
+                                                         const lock::Inherited& held) const;
+  std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
+  void supervise(const lock::Spawn& order, pid_t worker, os::Fd messages, pid_t job);
+  void give_up_worker(pid_t worker) noexcept;
+  [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
+
+  Run& run_;
+  lock::Instant began_;  ///< session and metrics both measure the wait from here
+  lock::Session session_;
+  os::ServiceManager manager_;
+  driver::Progress progress_;
+  driver::Progress status_;  ///< of the wait, for the service manager
+  driver::Driver driver_;
+
+  std::optional<Reserve> reserve_;
+  std::optional<Start> start_;
+  std::optional<Supervisor> supervisor_;  ///< once the job runs
+  RunFacts facts_;
+};
 
 Runner::Runner(Run& run)
     : run_(run),
@@ -221,6 +290,47 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
                                                    : os::why_not_run(argv.front(), message.value),
                   for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));
   return {static_cast<int>(status)};
+}
+
+}  // namespace
+
+Exit carry_out(const cli::Run& request) {
+  const std::string held(os::variable("REDLOCK_HELD"));
+  // One moment for both: otherwise the first stage would wait a little less than -w says.
+  const lock::Instant began = os::boot_now();
+  const Stage stage(request, held, began);
+  const config::Settings settings = stage.settings(began);
+  os::Stderr out;
+  if (stage.is_first()) {
+    for (const std::string& warning : settings.warnings) warn(warning, settings, out);
+  } else {
+    os::rename_process("redlock", "redlock: " + stage.name());  // it is called after /proc/self/exe
+  }
+  const driver::LockId lock = driver::lock_id(settings, stage.name());
+  lock::Plan plan = driver::plan_for(settings);
+  if (settings.reentrant) plan.inherited = find_held(held, lock);
+  if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
+  plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
+  const records::Holder who = driver::describe_ourselves(settings, lock, request.job);
+  redis::ServerSet servers =
+      driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
+                           plan.inherited ? plan.inherited->token : "");
+  const MetricsFile metrics(settings.metrics_file);
+  const std::string early = metrics.check();
+  warn(early, settings, out);
+  diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
+
+  Run run{plan, settings, lock, who, held, stage, servers, out, reporter};
+  Runner runner(run);
+  const Exit result = runner.run();
+  try {
+    const std::string late = metrics.add(lock.key, runner.facts(), result.status);
+    if (early.empty()) warn(late, settings, out);  // one warning is enough
+  } catch (const std::bad_alloc&) {
+    os::last_words("redlock: warning: no metrics: out of memory\n");
+  }
+  out.drain(std::chrono::milliseconds(100));
+  return result;
 }
 
 }  // namespace redlock::run

@@ -14,11 +14,9 @@
 
 #include "config/table.h"
 #include "diag/text.h"
-#include "driver/progress.h"
 #include "error.h"
 #include "lock/stages.h"
 #include "lock/value.h"
-#include "run/runner.h"
 
 namespace redlock::run {
 
@@ -82,25 +80,6 @@ os::Fd inherited(std::int64_t number) {
   return number > 0 && ::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? os::Fd(fd) : os::Fd();
 }
 
-/// Prints nothing if the text is empty.
-void warn(const std::string& text, const config::Settings& settings, os::Stderr& out) {
-  if (!text.empty() && !settings.quiet) out.line("redlock: warning: " + text);
-}
-
-/// A lock that an outer run shares with others cannot be ours alone inside of it.
-void check_outer(const std::string& token, const std::string& name,
-                 const config::Settings& settings) {
-  if (!lock::is_of_reader(token)) return;
-  const bool slot = lock::is_of_slot(token);
-  if (slot ? lock::slot_of(token).slots == settings.slots : settings.shared) return;
-  const std::string option = slot ? fmt::format("--slots {}", lock::slot_of(token).slots) : "-s";
-  throw Error(ExitStatus::usage,
-              fmt::format("an outer redlock run holds {} {} ({}), and this run would wait for it "
-                          "without end: use {}, or start this run after the outer one has ended "
-                          "(--no-reentrant does not help)",
-                          diag::lock_name(name), slot ? "in one slot" : "shared", option, option));
-}
-
 }  // namespace
 
 void require_stage_before() {
@@ -120,7 +99,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
     if (request.settings.reentrant) check_order(names_, request.settings, held);
     // Without it, a run is missing in the metrics; no metrics prevent a run.
     if (!is_last() && !request.settings.metrics_file.empty()) start_ = os::make_memory_file("");
-    if (!is_last()) keep_pipes();
+    keep_pipes();
     return;
   }
   std::int64_t number = 0;
@@ -137,24 +116,16 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
   number_ = static_cast<std::size_t>(number);
   limit_ = lock::Instant(lock::Duration(limit));
   start_ = inherited(start);
-  inherit_pipes();
+  keep_pipes();
 }
 
 void Stage::keep_pipes() {
+  if (is_last()) return;
   for (const config::Settings::Pipe& pipe : request_.settings.pipes) {
     os::Fd file = os::make_memory_file(pipe.text);
     if (!file) os::fail("cannot keep the content of a pipe for the next lock");
     pipes_variable_ += fmt::format("{} {}\n", file.get(), pipe.path);
     pipes_.push_back(std::move(file));
-  }
-}
-
-void Stage::inherit_pipes() {
-  pipes_variable_ = os::variable(config::kPipesVariable);
-  std::string_view rest = pipes_variable_;
-  for (std::int64_t number = 0; read(rest, number);) {
-    pipes_.push_back(inherited(number));
-    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
   }
 }
 
@@ -261,45 +232,6 @@ std::string add_held(std::string_view environment, const driver::LockId& id,
     if (!entry.ends_with(end)) entries.append(entry).append(" ");
   }
   return entries + fmt::format("{}:{}{}", held.token, held.fence, end);
-}
-
-Exit carry_out(const cli::Run& request) {
-  const std::string held(os::variable("REDLOCK_HELD"));
-  // One moment for both: otherwise the first stage would wait a little less than -w says.
-  const lock::Instant began = os::boot_now();
-  const Stage stage(request, held, began);
-  const config::Settings settings = stage.settings(began);
-  os::Stderr out;
-  if (stage.is_first()) {
-    for (const std::string& warning : settings.warnings) warn(warning, settings, out);
-  } else {
-    os::rename_process("redlock", "redlock: " + stage.name());  // it is called after /proc/self/exe
-  }
-  const driver::LockId lock = driver::lock_id(settings, stage.name());
-  lock::Plan plan = driver::plan_for(settings);
-  if (settings.reentrant) plan.inherited = find_held(held, lock);
-  if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
-  plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
-  const records::Holder who = driver::describe_ourselves(settings, lock, request.job);
-  redis::ServerSet servers =
-      driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
-                           plan.inherited ? plan.inherited->token : "");
-  const MetricsFile metrics(settings.metrics_file);
-  const std::string early = metrics.check();
-  warn(early, settings, out);
-  diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
-
-  Run run{plan, settings, lock, who, held, stage, servers, out, reporter};
-  Runner runner(run);
-  const Exit result = runner.run();
-  try {
-    const std::string late = metrics.add(lock.key, runner.facts(), result.status);
-    if (early.empty()) warn(late, settings, out);  // one warning is enough
-  } catch (const std::bad_alloc&) {
-    os::last_words("redlock: warning: no metrics: out of memory\n");
-  }
-  out.drain(std::chrono::milliseconds(100));
-  return result;
 }
 
 }  // namespace redlock::run

@@ -20,9 +20,6 @@
 
 namespace redlock::run {
 
-/// Throws Error if redlock cannot run a job.
-Exit carry_out(const cli::Run& request);
-
 /// Throws Error (64) if the environment has what a stage tells the next one, but our parent is not
 /// a redlock. To be called before anything reads these variables: they name descriptors to read.
 void require_stage_before();
@@ -68,7 +65,6 @@ class Stage {
 
  private:
   void keep_pipes();
-  void inherit_pipes();
 
   const cli::Run& request_;
   std::vector<std::string> names_;  ///< in the order in which redlock takes them
@@ -77,7 +73,7 @@ class Stage {
   /// With --metrics-file, in memory and shared by all stages: when the command started, in ns of
   /// CLOCK_BOOTTIME; empty: it has not.
   os::Fd start_;
-  std::vector<os::Fd> pipes_;   ///< in memory: what the first stage read from pipes
+  std::vector<os::Fd> pipes_;   ///< in memory: what redlock read from pipes
   std::string pipes_variable_;  ///< config::kPipesVariable
 };
 

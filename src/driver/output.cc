@@ -21,11 +21,6 @@ namespace redlock::driver {
 
 namespace {
 
-/// https://no-color.org, and a terminal that can show them.
-bool wants_colors() {
-  return os::variable("NO_COLOR").empty() && os::terminal_obeys();
-}
-
 std::size_t output_width(int fd) {
   constexpr std::size_t kLeast = 20;
   std::size_t width = 0;
@@ -120,7 +115,9 @@ diag::Screen output_screen(const config::Settings& settings, int fd) {
           .charset = charset_of_locale(),
           .terminal = terminal,
           .colors = settings.color == config::When::always ||
-                    (settings.color == config::When::automatic && terminal && wants_colors())};
+                    (settings.color == config::When::automatic && terminal &&
+                     os::terminal_knows_escapes() &&
+                     os::variable("NO_COLOR").empty())};  // https://no-color.org
 }
 
 }  // namespace redlock::driver

@@ -4,12 +4,10 @@
 #include <unistd.h>
 
 #include "diag/progress.h"
-#include "diag/text.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "os/clock.h"
 #include "os/fd.h"
-#include "os/process.h"
 
 namespace redlock::driver {
 

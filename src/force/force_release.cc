@@ -15,7 +15,6 @@
 #include "diag/blocker.h"
 #include "diag/text.h"
 #include "driver/output.h"
-#include "error.h"
 #include "lock/value.h"
 #include "os/clock.h"
 #include "os/loop.h"

@@ -11,7 +11,6 @@
 
 #include "config/value.h"
 #include "driver/output.h"
-#include "error.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/loop.h"
@@ -200,7 +199,7 @@ std::optional<Exit> taken(const os::ReceivedSignal& signal, os::SignalSource& si
 }
 
 Exit watch(const cli::Request& request, const std::string& title, const Look& look) {
-  if (::isatty(STDOUT_FILENO) != 1 || !os::terminal_obeys()) {
+  if (::isatty(STDOUT_FILENO) != 1 || !os::terminal_knows_escapes()) {
     throw Error(ExitStatus::usage,
                 "--watch draws on a terminal, and standard output is not one that can be redrawn");
   }

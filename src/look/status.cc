@@ -19,14 +19,13 @@ namespace {
 using config::Settings;
 using lock::State;
 
-bool has_state(const std::vector<observe::Observed>& locks, State state) {
-  return std::ranges::any_of(
-      locks, [state](const observe::Observed& lock) { return lock.judgement.state == state; });
-}
-
 ExitStatus status_of(const std::vector<observe::Observed>& locks) {
-  if (has_state(locks, State::undecided)) return ExitStatus::unavailable;
-  return has_state(locks, State::free) ? ExitStatus::conflict : ExitStatus::ok;
+  const auto any = [&locks](State state) {
+    return std::ranges::any_of(
+        locks, [state](const observe::Observed& lock) { return lock.judgement.state == state; });
+  };
+  if (any(State::undecided)) return ExitStatus::unavailable;
+  return any(State::free) ? ExitStatus::conflict : ExitStatus::ok;
 }
 
 /// The reasons for status 69.

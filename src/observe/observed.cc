@@ -11,7 +11,6 @@
 #include <tuple>
 #include <utility>
 
-#include "diag/text.h"
 #include "lock/value.h"
 #include "os/clock.h"
 

@@ -71,10 +71,6 @@ std::string first_line(const std::string& file) {
   return std::string(all.substr(0, all.find('\n')));
 }
 
-bool is_binary(const std::string& file) {
-  return first_line(file).find('\0') != std::string::npos;
-}
-
 /// execvp(3) without its shell for a file that the kernel does not know. Returns the reason.
 int exec_first(char* const* files, char* const* argv, char* const* environment) {
   bool forbidden = false;
@@ -254,8 +250,9 @@ std::string why_not_run(const std::string& command, int error) {
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement) {
   const Spawned spawned = start_child(argv, environment, signals, placement);
-  if (spawned.error != ENOEXEC || is_binary(file_of(argv.front()))) return spawned;
-  return start_child(for_shell(argv), environment, signals, placement);
+  if (spawned.error != ENOEXEC) return spawned;
+  const bool binary = first_line(file_of(argv.front())).find('\0') != std::string::npos;
+  return binary ? spawned : start_child(for_shell(argv), environment, signals, placement);
 }
 
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,

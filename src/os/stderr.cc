@@ -186,7 +186,7 @@ std::optional<std::size_t> terminal_height(int fd) {
   return size_of_terminal(fd, &winsize::ws_row);
 }
 
-bool terminal_obeys() {
+bool terminal_knows_escapes() {
   const std::string_view kind = variable("TERM");
   return !kind.empty() && kind != "dumb";
 }

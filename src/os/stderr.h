@@ -71,7 +71,7 @@ std::optional<std::size_t> terminal_width(int fd);
 std::optional<std::size_t> terminal_height(int fd);
 
 /// Whether TERM names a terminal that knows escape sequences.
-bool terminal_obeys();
+bool terminal_knows_escapes();
 
 /// Whether LC_ALL, LC_CTYPE or LANG, the first that is set, names UTF-8.
 bool locale_is_utf8();

@@ -14,7 +14,6 @@
 
 #include "config/table.h"
 #include "diag/text.h"
-#include "error.h"
 #include "lock/stages.h"
 #include "lock/value.h"
 

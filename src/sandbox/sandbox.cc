@@ -32,7 +32,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include "error.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/loop.h"

@@ -89,7 +89,7 @@ MISTAKES = [
       "a mark is made ahead of the clock", ["lock/scripts: a mark that lies ahead"]),
     M("redis/scripts/unmark.lua", "~= ARGV[1]", "== nil",
       "the mark of another run is removed", ["lock/scripts: unmark removes the mark of that run only"]),
-    M("redis/scripts/parts/newest.lua", "tonumber(number) > build", "tonumber(number) >= build",
+    M("redis/scripts/acquire_newest.lua", "tonumber(number) > build", "tonumber(number) >= build",
       "the same build cannot run again", ["lock/newest: build: one that succeeded may run again"]),
     M("redis/scripts/log.lua", "or ARGV[1] == 'superseded'", "",
       "superseded runs push all other lines out of the log", ["lock/newest: newest: history"]),

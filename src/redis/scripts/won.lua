@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- A waiter with --newest has got the lock: see newest.lua. It is about to leave the queue.
+-- A waiter with --newest has got the lock: see acquire_newest.lua. It is about to leave the queue.
 --
 -- KEYS[1]  the lock, which this script does not touch: it has the queue's slot
 -- ARGV[1]  the beginning of the names of the queue's keys: see queue.lua

@@ -197,10 +197,9 @@ using Environment = std::function<const char*(const char* variable)>;
 std::string variable(const Environment& environment, const char* name);
 
 /// Completes `draft`, which has the flags: the environment sets what no flag has set, and the
-/// configuration file sets the rest. Then applies the rules for the servers. A server gets
-/// the first password of: its URI, --password-file, REDLOCK_PASSWORD, REDLOCK_PASSWORD_FILE, the
-/// file's password, the file's password-file, REDISCLI_AUTH. Reads these files and no others.
-/// Throws Error (64, 78).
+/// configuration file sets the rest. Then applies the rules for the servers, and gives each the
+/// first password in the order of redlock(1), ENVIRONMENT. Reads these files and no others. Throws
+/// Error (64, 78).
 void complete(Draft& draft, const Environment& environment);
 
 /// Throws Error (64, 78) if the completed draft's grace is too long for its ttl. For the commands

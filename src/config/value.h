@@ -21,9 +21,7 @@ inline constexpr std::chrono::hours kLongestDuration{100 * 365 * 24};
 /// A maintenance hold may last this long: the servers keep the fence of an idle lock as long.
 inline constexpr std::chrono::hours kLongestHold{30 * 24};
 
-/// Reads a duration: a decimal number of seconds (`90`, `1.5`, `.007`, as for flock(1)), or numbers
-/// with units, the largest unit first: `500ms`, `30s`, `5m`, `2h`, `1d`, `1w`, `1h30m`, `1m1.5s`.
-/// Units may be longer: `5min`, `2hours`. It may have neither sign nor exponent nor blanks. Returns
+/// Reads a time as redlock(1) describes it, the largest unit first; `.007` is one, too. Returns
 /// nothing for any other text and for more than kLongestDuration. Rounds fractions of a nanosecond
 /// up, so that a positive time never becomes zero.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
@@ -74,20 +72,11 @@ struct Moment {
   bool repeated = false;  ///< the clock shows this twice, as in the hour before summer time ends
 };
 
-/// Reads a moment in the past or in the future. Understands each time that redlock prints:
-///
-///   90s, 2h, 3d, 1w                         that long ago, or in that time
-///   2026-11-20, 2026-11-20T02:30[:15]       local time; a blank may replace the T
-///   2026-11-20T02:30Z, …+01:00, …-0330      the time in that zone; a blank may precede it
-///   11-20, 11-20T02:30[:15]                 the most recent one, or the next one
-///   02:30[:15]                              the most recent or next time the clock shows 02:30
-///   1795172400000                           milliseconds since 1970, at least 12 digits
-///   now; today, yesterday; tomorrow         the beginning of that day; tomorrow: only in the
-///                                           future, the others: only in the past
-///
-/// `now`: Unix time. Returns nothing for any other text, and for days and times that do not exist.
-/// A date may mean a moment that is not in the past, or not in the future. Of a day and a time that
-/// the clock shows twice it takes the first one.
+/// Reads a moment in the past (--since in redlock-status(1) has the forms) or in the future
+/// (--until in redlock-hold(1)). Understands each time that redlock prints. `now`: Unix time.
+/// Returns nothing for any other text, and for days and times that do not exist. A date may mean a
+/// moment that is not in the past, or not in the future. Of a day and a time that the clock shows
+/// twice it takes the first one.
 std::optional<Moment> parse_moment(std::string_view text, std::chrono::milliseconds now,
                                    Tense tense);
 

@@ -10,10 +10,8 @@
 
 namespace redlock::redis {
 
-/// Throws Error (64) with the precise reason unless `name` is valid for a lock: 1 to 255 bytes, no
-/// leading "-", no control bytes, no "://", no leading "redlock:{" or "redlock-tag:" (the helper
-/// keys), no braces except one non-empty {tag} (Redis Cluster's hash tag). With a prefix, the whole
-/// key must pass as well.
+/// Throws Error (64) with the precise reason unless `name` is valid for a lock, as redlock(1) has
+/// it. With a prefix, the whole key must pass as well.
 void check_lock_name(std::string_view name);
 
 /// A helper key of the lock `key`, in the same Cluster slot: "redlock:{key}:part", or, if the key

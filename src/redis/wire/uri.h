@@ -31,15 +31,8 @@ struct Address {
   [[nodiscard]] std::string display() const;
 };
 
-/// One server, from its URI:
-///   redis://[user:password@]host[:port][/db]    (valkey:// is the same)
-///   unix:///path[?db=N]                         (unix://[user:password@]/path too)
-///   redis+cluster://[user:password@]host[:port][,host[:port]…]
-///   redis+sentinel://[user:password@]host[:port][,…]/service[/db]
-///                    [?sentinel_username=…&sentinel_password=…]
-/// rediss:// (as valkeys://) is the same with TLS, also before the "+". host may be a name, an IPv4
-/// address or an IPv6 address in brackets. User, password, path and service are percent-decoded.
-/// Port defaults to 6379, of a Sentinel to 26379, db to 0.
+/// One server, from its URI: --server in redlock(1) has the forms. User, password, path and service
+/// are percent-decoded.
 struct Endpoint {
   enum class Kind {
     tcp,

@@ -23,7 +23,7 @@ KEEPERS=()
 # ward: a process to keep a lock for; sets $WARD. Each USR1 it gets leaves a line in $SCRATCH/told.
 ward() {
   background bash -c 'trap "date +%s.%N >>\"\$0\"" USR1; echo ready >"$1"
-    while :; do sleep 100 & wait $!; done' "$SCRATCH/told" "$SCRATCH/ward"
+    while :; do read -rt 100 <>"$NAP" || :; done' "$SCRATCH/told" "$SCRATCH/ward"
   WARD=$BACKGROUND_PID
   wait_for "$SCRATCH/ward"
 }

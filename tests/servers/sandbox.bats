@@ -272,7 +272,7 @@ while True:
     printf '#!/bin/sh\nexec %s -i "$@"\n' "$shell" >"$SCRATCH/shell"
     chmod +x "$SCRATCH/shell"
     output=$(printf 'exit\n' |
-      SHELL=$SCRATCH/shell script -qec "'$REDLOCK' sandbox -N 1" /dev/null)
+      HOME=$SCRATCH SHELL=$SCRATCH/shell script -qec "'$REDLOCK' sandbox -N 1" /dev/null)
     assert_contains "$output" 'redlock: try: redlock run demo -- sleep 60 &   then: redlock status demo'
     assert_contains "$output" '(redlock sandbox) '
   done

@@ -11,11 +11,9 @@
 
 load ../lib/common
 load ../lib/quorum
+load ../lib/beating
 
-setup() {
-  setup_job
-  BEATS=$SCRATCH/beats
-}
+setup() { setup_job; }
 teardown() { stop_all; }
 
 # ---- during the job --------------------------------------------------------------------------
@@ -85,22 +83,12 @@ assert_unaffected() {
   [[ $(cli B get L) == theirs ]] || fail "it holds: $(cli B get L)"
 }
 
-# start_stubborn_job TTL [ARG…]: a job that ignores TERM and logs the time all along.
-start_stubborn_job() {
-  # shellcheck disable=SC2016 # expanded by the job's shell
-  background "$REDLOCK" run --ttl "$@" L -- bash -c 'trap "" TERM
-    for i in {1..3000}; do echo "$EPOCHREALTIME" >>"$1"; read -rt 0.01 <>"$NAP"; done' job "$BEATS"
-  wait_for "$BEATS"
-}
-
-# dead_by TIME: redlock ends with 80, and the job's last sign of life is from before TIME (of
-# $EPOCHREALTIME, in µs). Its own clock tells, so that it does not matter when we look.
+# dead_by TIME: redlock ends with 80, and the job's last sign of life is from before TIME, in ms. Its own clock tells, so
+# that it does not matter when we look.
 dead_by() {
-  await "$BACKGROUND_PID" || return 1
+  await "$TOP" || return 1
   assert_status 80 || return 1
-  local last
-  last=$(tail -n 1 "$BEATS")
-  ((${last/./} < $1)) || fail "the job lived $(((${last/./} - $1) / 1000)) ms too long" "$stderr"
+  (($(last beat) < $1)) || fail "the job lived $(($(last beat) - $1)) ms too long" "$stderr"
 }
 
 # assert_dies_in_time N OUTAGE: a stubborn job with N servers, of which the command OUTAGE lets a majority fail,
@@ -109,14 +97,14 @@ dead_by() {
 assert_dies_in_time() {
   local try
   for try in 1 2 3; do
-    rm -f "$BEATS"
+    rm -f "$LOG"
     servers "$1"
-    start_stubborn_job 2s
+    run_job --ttl 2s -- stubborn
     wait_for_renewal A
     "$2"
     # Whatever they granted, they granted before now.
     # Its words are those of the outage if the worker kept up.
-    ! dead_by $((${EPOCHREALTIME/./} + 2000000)) || { ! kept_up && ((try < 3)); } || return 0
+    ! dead_by $(($(now_ms) + 2000)) || { ! kept_up && ((try < 3)); } || return 0
   done
   fail "in attempt $try"
 }
@@ -174,7 +162,7 @@ hung_up_by() {
   B_URI=$PROXY_URI
   ports+=("$PROXY_PORT")
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
-  start_stubborn_job 12s --server-timeout 1200ms
+  run_job --ttl 12s --server-timeout 1200ms -- stubborn
   wait_for_renewal A
   # No renewal comes between the two restarts: who would send it is stopped for so long.
   local worker
@@ -189,7 +177,7 @@ hung_up_by() {
   wait_until "$BOUND" hung_up_by "${ports[0]}"
   wait_until "$BOUND" hung_up_by "${ports[1]}"
   kill -CONT "$worker"
-  dead_by $((${EPOCHREALTIME/./} + 12000000))
+  dead_by $(($(now_ms) + 12000))
   local line
   line=$(grep 'stopping the job' <<<"$stderr")
   assert_contains "$line" 'lock "L" was lost'

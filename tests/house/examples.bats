@@ -45,8 +45,8 @@ assert_unlocked() {
   assert_status 1
 }
 
-# hold: somebody else has the lock; sets $theirs.
-hold() { theirs=$("$REDLOCK" acquire --ttl 60s deploy); }
+# take_deploy: somebody else has the lock; sets $theirs.
+take_deploy() { theirs=$("$REDLOCK" acquire --ttl 60s deploy); }
 
 # ---- as the systems do it ---------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ is_refused() {
 }
 
 @test "examples: somebody else has the lock for too long: nothing is run, and theirs is left alone" {
-  hold
+  take_deploy
   mkdir "$SCRATCH/impatient"
   # As the examples have it, but with less patience.
   local file
@@ -174,7 +174,7 @@ is_refused() {
 }
 
 waits() {
-  hold
+  take_deploy
   # Released once it was asked for in vain.
   background bash -c 'asked() { redis-cli -s "$2" info commandstats | awk -F"[=,]" "/^cmdstat_eval:/ {n += \$2} /^cmdstat_evalsha:/ {n += \$2 - \$NF} END {print n}"; }
     until (($(asked "$@") > $1)); do sleep 0.05; done
@@ -373,7 +373,7 @@ wrapped() {
   LOCK=deploy WAIT=10m COMMAND='./migrate.sh && ./deploy.sh' run bash --noprofile --norc -eo pipefail "$SCRATCH/step.sh"
   assert_status 0
   assert_log 'migrate locked' 'deploy locked'
-  hold
+  take_deploy
   LOCK=deploy WAIT=0 COMMAND=./migrate.sh run bash --noprofile --norc -eo pipefail "$SCRATCH/step.sh"
   assert_status 1
 }

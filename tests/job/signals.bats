@@ -112,15 +112,19 @@ for log in receiver.logs:
     log.wait("ready")
 counts = lambda: [log.count(str(int(signal.SIGINT))) for log in receiver.logs]
 came = []
-for rounds in range(1, 5):  # as above: on a loaded machine a signal may come twice, once in a while
-    before = counts()
+for rounds in range(1, 21):
+    before, waited = counts(), receiver.waited()
     receiver.at.type(CTRL_C)
     receiver.wait(signal.SIGINT, before[0] + 1)
     os.kill(receiver.top.pid, signal.SIGRTMAX)
     for log in receiver.logs:
         log.wait(str(int(signal.SIGRTMAX)), rounds)
     came.append([now - earlier for now, earlier in zip(counts(), before)])
-assert came.count([1, 0]) >= 3, came
+    # redlock takes signals within 50 ms as one: not when it waits for a processor for that long.
+    assert came[-1] == [1, 0] or receiver.waited() - waited > 20, came
+    if came.count([1, 0]) == 4:
+        break
+assert came.count([1, 0]) == 4, came
 receiver.logs[1].process().kill("SEGV")
 receiver.end()
 SCENARIO

@@ -49,8 +49,8 @@ preload_proc() {
   mkdir "$FAKE_PROC"
 }
 
-# refused TEXT: the last `run` ended with 71 and one line with that TEXT, and asked for no lock.
-refused() {
+# assert_not_begun TEXT: the last `run` ended with 71 and one line with that TEXT, and asked for no lock.
+assert_not_begun() {
   assert_status 71
   assert_one_line "$stderr"
   assert_contains "$stderr" "$1"
@@ -60,17 +60,17 @@ refused() {
 @test "without /proc, or with that of another PID namespace: 71, before the lock is asked for" {
   preload_proc
   run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
-  refused '/proc is not mounted; redlock needs it'
+  assert_not_begun '/proc is not mounted; redlock needs it'
   ln -s 1 "$FAKE_PROC/self"
   run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
-  refused '/proc belongs to another PID namespace (unshare: add --mount-proc)'
+  assert_not_begun '/proc belongs to another PID namespace (unshare: add --mount-proc)'
   rm -r "$FAKE_PROC"
   run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
-  refused 'cannot open /proc: No such file or directory'
+  assert_not_begun 'cannot open /proc: No such file or directory'
   if unshare --user --map-root-user --pid --fork true 2>/dev/null; then # the real one, where it is permitted
     run --separate-stderr unshare --user --map-root-user --pid --fork \
       sh -c '"$REDLOCK" run L -- touch "$0"; exit $?' "$SCRATCH/ran"
-    refused '/proc belongs to another PID namespace'
+    assert_not_begun '/proc belongs to another PID namespace'
   fi
 }
 
@@ -78,7 +78,7 @@ refused() {
   local call
   for call in waitid wait4 kill; do
     run --separate-stderr timeout 20 "$PYTHON" "$TESTS/lib/refuse.py" "$call" EPERM "$REDLOCK" run L -- touch "$SCRATCH/ran"
-    refused "$call: Operation not permitted; redlock needs it"
+    assert_not_begun "$call: Operation not permitted; redlock needs it"
   done
 }
 

@@ -38,6 +38,10 @@ class Receiver:
     def wait(self, number, times=1):
         self.log.wait(str(int(number)), times)
 
+    def waited(self):
+        """How long, in ms, redlock and its job have waited for a processor until now."""
+        return sum(Process(pid).waited() for pid in [self.top.pid, *descendants(self.top.pid)])
+
     def end(self):
         self.job.kill("SEGV")
         until("its end", self.top.gone)

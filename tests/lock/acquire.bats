@@ -113,8 +113,8 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   "$PYTHON" -SEIc 'import sys; sys.exit(not 10 < float(sys.argv[1]) <= 20)' "$(member valid_for_s)" || fail "$output"
 }
 
-# refused: prints what a program reads of the last output, which must be an object.
-refused() {
+# describe_conflict: prints what a program reads of the last output, which must be an object.
+describe_conflict() {
   "$PYTHON" -SEIc 'import json, sys; j = json.load(sys.stdin); h = j["holder"] or {}
 print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("command"), j["left_s"])' <<<"$output"
 }
@@ -126,24 +126,24 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
   run --separate-stderr "$REDLOCK" acquire --json -n L
   assert_status 1
   [[ -z $stderr ]] || fail "$stderr"
-  line=$(refused)
+  line=$(describe_conflict)
   [[ $line =~ ^"False L held someone "[0-9]+" redlock acquire L "1[0-9.]+$ ]] || fail "$line"
   refute_contains "$output" "$token"
   run --separate-stderr "$REDLOCK" acquire --json -w 1 -E 0 L
   assert_status 0
-  [[ $(refused) == 'False L held someone '* ]] || fail "$output"
+  [[ $(describe_conflict) == 'False L held someone '* ]] || fail "$output"
   assert_one_line "$stderr"
 
   everywhere set foreign somebody
   run --separate-stderr "$REDLOCK" acquire --json -n foreign
   assert_status 1
-  [[ $(refused) == 'False foreign foreign None None None None' ]] || fail "$output"
+  [[ $(describe_conflict) == 'False foreign foreign None None None None' ]] || fail "$output"
   everywhere set revoked "revoked:$token" px 600000
   run --separate-stderr "$REDLOCK" acquire --json -n revoked
-  [[ $(refused) == 'False revoked revoked None None None '[56]* ]] || fail "$output"
+  [[ $(describe_conflict) == 'False revoked revoked None None None '[56]* ]] || fail "$output"
   everywhere rpush list one
   run --separate-stderr "$REDLOCK" acquire --json -n list
-  [[ $(refused) == 'False list foreign None None None None' ]] || fail "$output"
+  [[ $(describe_conflict) == 'False list foreign None None None None' ]] || fail "$output"
 
   run --separate-stderr "$REDLOCK" acquire --json --server-wait 0 -S "unix://$SCRATCH/none" L
   assert_status 69

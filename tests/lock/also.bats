@@ -227,25 +227,25 @@ all_free() {
 
 @test "also: what cannot be is refused" {
   servers 1
-  refused() {
+  assert_rejected() {
     run --separate-stderr "$REDLOCK" run m --also "$@" -- touch "$SCRATCH/ran"
     assert_status 64
     assert_contains "$stderr" "$expected"
   }
   local expected="the lock 'm' is named twice"
-  refused m
-  expected="the lock 'a' is named twice" refused a --also a
-  expected='lock name' refused 'redlock:{a}'
-  expected='lock name' refused ''
-  REDLOCK_STAGE='1 9 0' expected=REDLOCK_STAGE refused a
-  REDLOCK_STAGE='x' expected=REDLOCK_STAGE refused a
-  REDLOCK_STAGE='2 9 0' expected=REDLOCK_STAGE refused a
+  assert_rejected m
+  expected="the lock 'a' is named twice" assert_rejected a --also a
+  expected='lock name' assert_rejected 'redlock:{a}'
+  expected='lock name' assert_rejected ''
+  REDLOCK_STAGE='1 9 0' expected=REDLOCK_STAGE assert_rejected a
+  REDLOCK_STAGE='x' expected=REDLOCK_STAGE assert_rejected a
+  REDLOCK_STAGE='2 9 0' expected=REDLOCK_STAGE assert_rejected a
   # Nobody makes it write to a descriptor, or read its configuration from another place.
   exec 7>"$SCRATCH/seven"
-  REDLOCK_STAGE='0 9000000000000000000 7' expected=REDLOCK_STAGE refused a --metrics-file "$SCRATCH/metrics"
+  REDLOCK_STAGE='0 9000000000000000000 7' expected=REDLOCK_STAGE assert_rejected a --metrics-file "$SCRATCH/metrics"
   exec 7>&-
   [[ ! -s $SCRATCH/seven ]]
-  REDLOCK_STAGE_PIPES="0 $SCRATCH/config" expected=REDLOCK_STAGE_PIPES refused a --config "$SCRATCH/config" <<<'ttl = "9s"'
+  REDLOCK_STAGE_PIPES="0 $SCRATCH/config" expected=REDLOCK_STAGE_PIPES assert_rejected a --config "$SCRATCH/config" <<<'ttl = "9s"'
   run -127 "$REDLOCK" run m --also a -- "$SCRATCH/nothing"
   assert_status 127
   [[ ! -e $SCRATCH/ran ]]

@@ -294,6 +294,7 @@ SCENARIO
 @test "force --now: servers that fail when a key without a job is deleted: that is not free" {
   needs_users
   "$REDLOCK" run --min-hold 60s L -- true
+  wait_for_value L 'cooling:*' A B C
   everywhere set plain anybodys-secret px 60000
   cli B acl setuser default -del
   cli C acl setuser default -del

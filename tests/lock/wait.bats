@@ -7,6 +7,8 @@
 # machine; the lower ones are exact.
 
 load ../lib/common
+load ../lib/looking
+load ../lib/queue
 
 setup() {
   start_server A --tcp
@@ -15,14 +17,6 @@ setup() {
 teardown() { stop_all; }
 
 SLACK=15000 # milliseconds a loaded machine may take for what should take none
-
-# hold NAME: a job holds NAME until the file $SCRATCH/release exists; sets $HOLDER.
-hold() {
-  background "$REDLOCK" run "$1" -- \
-    bash -c 'echo >"$0/held"; until [[ -e $0/release ]]; do sleep 0.05; done; echo end >>"$0/log"' "$SCRATCH"
-  HOLDER=$BACKGROUND_PID
-  wait_for "$SCRATCH/held"
-}
 
 # on_terminal ARG…: runs redlock with these on a terminal of its own; sets $output and $status.
 on_terminal() { run script -qec "$(printf '%q ' "$REDLOCK" "$@")" /dev/null </dev/null; }
@@ -189,7 +183,7 @@ timed_conflict() {
 }
 
 @test "with -v a conflict says who holds the lock, and for how long" {
-  LOGNAME=someone hold L
+  LOGNAME=someone hold
   local token
   token=$(cli A get L)
   run --separate-stderr "$REDLOCK" run -v -n L -- true
@@ -218,7 +212,7 @@ timed_conflict() {
 }
 
 @test "on a terminal a conflict says who holds the lock, in one line" {
-  LOGNAME=someone hold L
+  LOGNAME=someone hold
   on_terminal run -n L -- true
   assert_status 1
   assert_contains "$output" 'lock "L" is held by someone@'

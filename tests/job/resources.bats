@@ -20,7 +20,7 @@ locked_on() {
   for server in "${SERVERS[@]}"; do [[ $(cli "$server" exists L) == 0 ]] || echo "$server"; done
 }
 
-# within DESCRIPTORS ARG…: `run` of redlock with so many descriptors at most.
+# within DESCRIPTORS ARG…: `run` of redlock with at most this many descriptors.
 within() {
   # shellcheck disable=SC2016
   run --separate-stderr bash -c 'exec 3>&- 4>&-; ulimit -n "$1"; exec "$REDLOCK" "${@:2}"' _ "$@"
@@ -108,7 +108,7 @@ is_free() { [[ -z $(locked_on) ]]; }
 END
 }
 
-# refuse SERVERS ARG…: tests/faults/refusals with so many servers.
+# refuse SERVERS ARG…: tests/faults/refusals with this many servers.
 refuse() {
   local count=$1
   shift
@@ -129,7 +129,7 @@ refuse() {
 
 @test "acquire --keep-for: every call is refused" { refuse 3 keeper --jobs 12; }
 
-@test "run: two waits in a row are refused; the lock is given back all the same, in a second attempt" {
+@test "run: two waits in a row are refused; the lock is released all the same, in a second attempt" {
   refuse 1 run --call poll --for 2 --given-back --jobs 4
 }
 

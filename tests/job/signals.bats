@@ -227,7 +227,7 @@ SCENARIO
   assert_status 6
 }
 
-@test "with an acquire in flight to a stopped server, TERM ends it and the lock is given back on waking" {
+@test "with an acquire in flight to a stopped server, TERM ends it and the lock is released on waking" {
   local name before
   run -0 "$REDLOCK" run other -- true # A knows the scripts
   for name in TERM INT; do
@@ -237,7 +237,7 @@ SCENARIO
     wait_for_line "$BACKGROUND_ERR" 'acquire: did not answer'
     assert_ends_by "$name" "$BACKGROUND_PID"
     resume_server A
-    # The acquire has been carried out, and the release behind it.
+    # The acquire has been carried out, and the release after it.
     wait_until "$BOUND" eval '(($(evals A) >= before + 2))'
     wait_until "$BOUND" has_no_keys A
     [[ ! -e $SCRATCH/ran ]]

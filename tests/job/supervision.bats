@@ -14,9 +14,9 @@ setup() {
   export REDLOCK_SERVERS=$A_URI A_SOCKET
 }
 teardown() {
-  # What is stopped would not notice that its test has failed.
+  # A stopped process would not notice that its test has failed.
   [[ -z ${WORKER_IDENTITY-} ]] || signal_to CONT "$WORKER_IDENTITY"
-  touch "$LOG.end" # what redlock has left behind ends by itself
+  touch "$LOG.end" # processes that redlock has left end by themselves
   stop_all
 }
 
@@ -37,7 +37,7 @@ stop_all_of() {
   for pid in "$@"; do wait_until "$BOUND" stopped "$pid"; done
 }
 
-@test "top killed: the job is stopped at once, and the lock released" {
+@test "top killed: the job is stopped immediately, and the lock released" {
   run_job --ttl 30s -- 5
   kill -KILL "$TOP"
   wait_until "$BOUND" job_is_gone
@@ -251,7 +251,7 @@ stubborn_until_the_end() {
   assert_contains "$stderr" "(pid $WORKER) is stopped or stuck, killed"
 }
 
-@test "worker stopped: a job that ends by itself meanwhile keeps its status" {
+@test "worker stopped: a job that ends by itself keeps its status" {
   run_job --ttl 3s --on-lost "echo lost >'$SCRATCH/lost'" -- 5
   kill -STOP "$WORKER"
   wait_until "$BOUND" stopped "$WORKER"
@@ -351,7 +351,7 @@ stubborn_until_the_end() {
     wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
     kill -CONT "${!first}"
     wait_until "$BOUND" job_is_gone
-    # Not needlessly: LeakSanitizer stops who ends, and waits for ever for one that was continued.
+    # Not needlessly: LeakSanitizer stops a process that ends, and waits without end for one that was continued.
     ! stopped "$TOP" || kill -CONT "$TOP"
     await "$TOP"
     assert_status 80
@@ -368,7 +368,7 @@ stubborn_until_the_end() {
   cli A del L
   # An acquire of its may still be carried out: for 2 s.
   wait_until "$BOUND" lacks_key A L
-  # It may stand in the queue already: who is not heard of is dropped there after 20 s.
+  # It may stand in the queue already: a silent waiter is dropped there after 20 s.
   ! keys_left A | grep -qEv ':(queue|alive|waiters|turn)$' || fail "$(keys_left A)"
   [[ ! -e $SCRATCH/ran ]]
 }
@@ -407,7 +407,7 @@ stubborn_until_the_end() {
   wait_for_line "$LOG" lived
 }
 
-@test "--wait-all: when the lock is lost, what is left is stopped" {
+@test "--wait-all: when the lock is lost, descendants are stopped" {
   background "$REDLOCK" run --ttl 1s --kill-after 200ms --wait-all L -- sh -c \
     'setsid sh -c "trap \"\" TERM; echo \$\$ >\"\$0\"; while :; do sleep 0.02; done" "$0" >/dev/null 2>&1 & exit 4' "$LOG"
   wait_for "$LOG"

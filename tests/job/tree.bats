@@ -3,7 +3,7 @@
 # bats file_tags=whole
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2154
 #
-# What is meant for a job reaches every process of it, whatever that one has done to hide, and no other
+# A signal for a job reaches every process of it, whatever that one has done to hide, and no other
 # process; where it could not, redlock does not begin.
 
 load ../lib/common

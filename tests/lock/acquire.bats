@@ -181,7 +181,7 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
 @test "acquire: a reader that reads too late gets no token of a lock that has expired" {
   servers 1
   full_pipe
-  background bash -c 'exec "$REDLOCK" acquire -vv -n --ttl 1s L >"$0"' "$SCRATCH/pipe"
+  background bash -c 'exec "$REDLOCK" acquire -vv -n --server-wait 60s --ttl 1s L >"$0"' "$SCRATCH/pipe"
   wait_for_line "$BACKGROUND_ERR" 'was acquired'
   kill -STOP "$BACKGROUND_PID"
   wait_until "$BOUND" lacks_key A L
@@ -438,7 +438,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   [[ $(grep -c "\"fence\":$(cli A hget 'redlock:{L}:fence' value)" <<<"$log") == 2 ]] || fail "$log"
   [[ $(grep -c '"held":' <<<"$log") == 1 ]] || fail "$log"
   refute_contains "$log" "$token"
-  # What was not released leaves no line, nor does anything with 0 lines to be kept.
+  # A lock that was not released leaves no line, nor does any lock if 0 lines are kept.
   release L "$token"
   assert_80
   [[ $(cli A xlen 'redlock:{L}:log') == 2 ]]
@@ -453,7 +453,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   assert_status 1
 }
 
-@test "acquire: many at once: one of them has it, and the others after it" {
+@test "acquire: many at the same time: one of them has it, and the others after it" {
   servers 3
   local i pids=()
   for i in 1 2 3 4 5; do

@@ -3,7 +3,7 @@
 # bats file_tags=memory,slow
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
-# Several locks at once (--also): all or nothing, in one order everywhere, and the end of one of them is the
+# Several locks at the same time (--also): all or nothing, in one order everywhere, and the end of one of them is the
 # end of the job.
 
 load ../lib/common
@@ -87,7 +87,7 @@ all_free() {
   [[ $(grep -c start "$SCRATCH/log") == 60 ]]
 }
 
-@test "also: all or nothing: if one of them is held, the others are given back" {
+@test "also: all or nothing: if one of them is held, the others are released" {
   servers 3
   local lock
   for lock in a m z; do
@@ -186,7 +186,7 @@ all_free() {
     kill "-$signal" "$TOP"
     wait_until "$BOUND" got "$signal" 1
   done
-  # What came twice has come by now: the second one would be behind the last signal.
+  # A signal that comes twice has come twice: the second one would come before the last signal.
   nap 0.3
   : >"$SCRATCH/job.go"
   await "$TOP"
@@ -200,7 +200,7 @@ all_free() {
   local channel
   wait_until "$BOUND" told
   cli A set a thief >/dev/null
-  cli A publish "$channel" x >/dev/null # it renews at once
+  cli A publish "$channel" x >/dev/null # it renews immediately
   wait_until "$BOUND" got TERM 1
   nap 0.3
   : >"$SCRATCH/job.go"
@@ -291,7 +291,7 @@ stubborn_job_with_both() {
 # child_of PID: sets CHILD to its first child.
 child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
 
-@test "also: if the job must be killed, the other locks are given back all the same" {
+@test "also: if the job must be killed, the other locks are released all the same" {
   servers 1
   local lock job began
   for lock in a m; do
@@ -308,7 +308,7 @@ child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
   done
 }
 
-@test "also: somebody kills the redlock of a later lock: the job dies at once, and a message says why" {
+@test "also: somebody kills the redlock of a later lock: the job dies immediately, and a message says why" {
   servers 1
   job_with_both
   child_of "$TOP"   # the worker of a

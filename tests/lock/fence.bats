@@ -69,7 +69,7 @@ life() { cli "$1" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
   [[ ${output%%$'\n'*} == granted && $(number) == 0 ]] || fail "$output"
 }
 
-# assert_fence_unusable VALUE TEXT: with that number stored no job runs, nothing is written, and it is said at once why.
+# assert_fence_unusable VALUE TEXT: with that number stored no job runs, nothing is written, and redlock immediately says why.
 assert_fence_unusable() {
   local before
   before=$(cli A --no-raw dump "$FENCE")
@@ -108,7 +108,7 @@ assert_fence_unusable() {
   assert_fence_unusable list 'a list'
 }
 
-@test "fence: what is told helps: with the key deleted numbers go on from the server's clock" {
+@test "fence: the advice helps: with the key deleted numbers go on from the server's clock" {
   one
   cli A hset "$FENCE" value 9007199254740991 run_id "$(life A)" >/dev/null
   run_lock

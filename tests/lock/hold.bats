@@ -108,7 +108,7 @@ of_mark() {
   done
 }
 
-@test "hold: a forced release ends it at once, asks first, and waits for nobody" {
+@test "hold: a forced release ends it immediately, asks first, and waits for nobody" {
   servers 3
   run_hold --for 2h L
   wait_for_value L "$token" A B C

@@ -126,7 +126,7 @@ JOB
 }
 
 @test "lost: children whose parent has ended at the TERM are waited for, and killed" {
-  # The main process obeys at once, its orphan does not.
+  # The main process obeys immediately, its orphan does not.
   background "$REDLOCK" run --ttl 2s --kill-after 300ms L -- bash -c \
     'bash -c "trap \"\" TERM; echo \$\$ >\"\$0\"; while :; do sleep 0.05; done" "$0" & trap "exit 0" TERM
      while :; do sleep 0.02; done' "$SCRATCH/pid"
@@ -231,7 +231,7 @@ ends_before_the_lease() {
   assert_nothing_left A
 }
 
-@test "a connection that breaks is made anew, and the lock is kept" {
+@test "a connection that breaks is made again, and the lock is kept" {
   run_job --ttl 2s --
   local try
   for try in 1 2 3; do
@@ -257,7 +257,7 @@ ends_before_the_lease() {
   [[ -z $stderr ]] || fail "$stderr"
 }
 
-@test "at release: the server is stopped; it gives the lock back when it wakes" {
+@test "at release: the server is stopped; it releases the lock when it wakes" {
   run --separate-stderr "$REDLOCK" run --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
   assert_status 7
   assert_contains "$stderr" 'could not be confirmed'

@@ -12,7 +12,7 @@ load ../lib/queue
 
 teardown() { stop_all; }
 
-# cut_off COUNT: so many runs wait that reach only B and C, of which C has a key that was left over. Returns when none
+# cut_off COUNT: this many runs wait that reach only B and C, of which C has a key that was left over. Returns when none
 # of them stands in the queue of B.
 cut_off() {
   local at
@@ -25,7 +25,7 @@ cut_off() {
   wait_until "$BOUND" lacks_key B "$QUEUE"
 }
 
-# herd COUNT: so many runs with -n begin together; returns how many of them ran.
+# herd COUNT: this many runs with -n begin together; returns how many of them ran.
 herd() {
   local at pids=()
   for ((at = 0; at < $1; at++)); do

@@ -157,7 +157,7 @@ has_more_pttl() { (($(calls_of A pttl) > $1)); }
   [[ -z $(theirs A) ]] || fail "not free"
 }
 
-@test "redisson: a user without PEXPIRE gets no lock, and leaves none that lasts for ever" {
+@test "redisson: a user without PEXPIRE gets no lock, and leaves none that never expires" {
   needs_users
   cli A acl setuser cron on '>secret' '~*' "${CHANNELS[@]}" +@all -pexpire >/dev/null
   run --separate-stderr "$REDLOCK" run -n -S "${A_URI/:\/\//:\/\/cron:secret@}" L -- true
@@ -273,7 +273,7 @@ subscribed() { [[ $(cli "$1" pubsub numsub "$CHANNEL" | tail -n 1) == 1 ]]; }
 }
 two_listen() { [[ $(cli A pubsub numsub "$CHANNEL" | tail -n 1) == 2 ]]; }
 
-@test "redisson: redlock and Redisson in turn, 20 sections each, never two at once" {
+@test "redisson: redlock and Redisson in turn, 20 sections each, never two at the same time" {
   local log=$SCRATCH/log job=$BATS_TEST_TMPDIR/redisson
   cat >"$job" <<'JOB'
 for i in $(seq 20); do

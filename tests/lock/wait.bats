@@ -66,7 +66,7 @@ timed_conflict() {
     assert_status 0
     began=$((${output//[.,]/} / 1000))
     ((began >= before + expiry)) || fail "$((before + expiry - began)) ms too soon"
-    # Pauses that only doubled would be long by now.
+    # Pauses that only doubled would have become long.
     ((began > before + expiry + 700)) || return 0
   done
   fail "$((began - before - expiry)) ms late, in attempt $try"
@@ -112,7 +112,7 @@ timed_conflict() {
   [[ $output == in ]]
 }
 
-@test "-n bears an unreachable server for two seconds, or for a shorter --server-wait" {
+@test "-n tolerates an unreachable server for two seconds, or for a shorter --server-wait" {
   timed "$REDLOCK" run -n --server-wait 60s -S "unix://$SCRATCH/none" L -- true
   assert_status 69
   assert_between 2000 "$elapsed" $((2000 + SLACK))
@@ -121,7 +121,7 @@ timed_conflict() {
   ((elapsed >= 200)) || fail "$elapsed ms"
 }
 
-@test "--server-wait 0 bears no outage, but a server that answers is asked" {
+@test "--server-wait 0 tolerates no outage, but a server that answers is asked" {
   run --separate-stderr "$REDLOCK" run --server-wait 0 -S "unix://$SCRATCH/none" L -- true
   assert_status 69
   assert_contains "$stderr" 'no such socket file'
@@ -159,7 +159,7 @@ timed_conflict() {
   assert_between 500 "$elapsed" $((500 + SLACK))
   resume_server A
   wait_until "$BOUND" has_no_keys A
-  # It has not been spared the question: it has carried it out, and the release behind it.
+  # It has not been spared the question: it has carried it out, and the release after it.
   wait_until "$BOUND" eval '(($(evals A) >= before + 2))'
   assert_nothing_left A
 }

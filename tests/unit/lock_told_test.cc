@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Word to the holder: when it is listened for, and what it makes of the renewals.
+// Messages to the holder: when it subscribes to them, and how they change its renewals.
 #include <doctest/doctest.h>
 
 #include "lock/value.h"

@@ -4,13 +4,13 @@ nothing_left.py run REPORT COMMAND…
 nothing_left.py places FILE
 nothing_left.py compare FILE MARK REPORT [FOLDER…]
 
-Finds what tests leave behind, without a mistake about what other work on the machine leaves.
+Finds processes and files that tests leave, and does not mistake those of other work on the machine for them.
 
 run       runs COMMAND as its only parent: orphans become children of this program, whatever their environment or session.
           Writes those that still run ten seconds after COMMAND's end to REPORT, and kills them. Ends with COMMAND's status.
 places    writes to FILE what is in the folders that everyone shares: /tmp, /var/tmp, /run, /dev/shm, the user's home.
 compare   appends to REPORT what the tests have left: everything in each FOLDER, which only the tests use; in the shared
-          folders, what is newer than FILE, belongs to this user, and has MARK in its name or in its text; in /run also
+          folders, each file newer than FILE that belongs to this user, and has MARK in its name or text; in /run also
           the file of a process that has ended. Prints what else is new there: other work may have left it.
 """
 import ctypes
@@ -140,7 +140,7 @@ def compare(file, mark, report, folders):
             print(f"file {name}", file=out)
     if others:
         more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-        print(f"also new, perhaps from other work: {' '.join(others[:SHOWN])}{more}")
+        print(f"also new, and not known to be of the tests: {' '.join(others[:SHOWN])}{more}")
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ is_stopped() {
 }
 
 @test "examples: a lock that is lost: no further step" {
-  # Without the trap, a renewal that comes behind the second server would end the job before the third.
+  # Without the trap, a renewal that comes after the second server would end the job before the third.
   job migrate 'trap "" TERM; for s in "$A" "$B" "$C"; do redis-cli -s "$s" set deploy theirs; done; trap - TERM; sleep 2'
   export A=$A_SOCKET B=$B_SOCKET C=$C_SOCKET REDLOCK_TTL=2s
   each is_stopped
@@ -225,7 +225,7 @@ is_stopped() {
   assert_unlocked
 }
 
-@test "examples: a script that is told to end gives the lock back when what it runs is gone, not before" {
+@test "examples: a script that is told to end releases the lock when its command is gone, not before" {
   # It cleans up, and says at the end whether it still had the lock.
   job migrate 'cleaned() { sleep 0.3; redlock status deploy >/dev/null && echo locked || echo free; }
 trap "cleaned >>\"$SCRATCH_OF_TEST/log\"; exit 0" TERM

@@ -341,7 +341,7 @@ gives() {
     fi
     gives "$left" 3
     gives "$right" 3
-    # Somebody else has the lock. The others would wait for ever.
+    # Somebody else has the lock. The others would never end.
     case $left in *' -n '*) status=1 ;; *' -E 75 '*) status=75 ;; *) continue ;; esac
     left=${left/-w 10/-w 0.7} right=${right/-w 10/-w 0.7}
     gives "flock '$SCRATCH/lockfile' -c '${left//\'/}'" "$status"

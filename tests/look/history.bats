@@ -30,7 +30,7 @@ write() {
 # 2026-11-20 02:30:00 UTC
 NIGHT=1795141800000
 
-# at HOURS RUN SERVER…: a run of RUN that began so many hours after NIGHT and took one, in these logs.
+# at HOURS RUN SERVER…: a run of RUN that began HOURS hours after NIGHT and took one, in these logs.
 night_run() {
   local server
   for server in "${@:3}"; do

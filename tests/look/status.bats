@@ -262,7 +262,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_one_line "$stderr"
 }
 
-@test "status: a vote that was left behind on one server frees nothing and holds nothing" {
+@test "status: a vote that was left on one server frees nothing and holds nothing" {
   keep_locked work
   cli C del work >/dev/null
   cli A set alone $TOKEN px 600000 >/dev/null
@@ -472,7 +472,7 @@ start_limited() {
     (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
     has größe
   done
-  # Who holds the others is seen, however long one name is, and as much of that as there is room for.
+  # The holders of the others are seen, however long one name is, and as much of that as there is room for.
   keep_locked "$(printf 'L%.0s' {1..200})"
   for width in 80 60 40; do
     COLUMNS=$width list

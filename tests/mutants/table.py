@@ -306,7 +306,7 @@ MISTAKES = [
       "config shows the password", ["settings/config: config: every key, and where it stands"]),
     M("sandbox/sandbox_servers.cc", "prctl(PR_SET_PDEATHSIG, SIGKILL);", ";",
       "servers outlive a killed sandbox",
-      ["servers/sandbox: the keeper killed by SIGKILL: servers go at once, the directory"]),
+      ["servers/sandbox: the keeper killed by SIGKILL: servers go immediately, the directory"]),
     M("driver/setup.cc", "std::sort(places.begin(), places.end());", ";",
       "the same servers in another order are another set", ["look/status: in another order"]),
     M("driver/setup.cc", "if (how == config::RecordCommand::none || job.empty()) return {};",

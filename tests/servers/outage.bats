@@ -162,7 +162,7 @@ hung_up_by() {
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
   run_job --ttl 12s --server-timeout 1200ms -- stubborn
   wait_for_renewal A
-  # No renewal comes between the two restarts: who would send it is stopped for so long.
+  # No renewal comes between the two restarts: the worker that would send it is stopped until then.
   local worker
   worker=$(child_of "$BACKGROUND_PID")
   kill -STOP "$worker"
@@ -171,7 +171,7 @@ hung_up_by() {
   kill_server B
   launch_server A "$SCRATCH/server.A"
   launch_server B "$SCRATCH/server.B"
-  # That both have hung up comes over a slow line, too: or only one of them is asked anew, and repaired.
+  # That both have hung up comes over a slow line, too: or only one of them is asked again, and repaired.
   wait_until "$BOUND" hung_up_by "${ports[0]}"
   wait_until "$BOUND" hung_up_by "${ports[1]}"
   kill -CONT "$worker"
@@ -291,7 +291,7 @@ renews_at_word() {
   wait_until "$BOUND" said
 }
 
-@test "a server stands still from the first request on, and far more than it reads at once is asked of it: it has nothing when it wakes" {
+@test "a server stands still from the first request on, and is asked for far more than it reads in one go: it has nothing when it wakes" {
   servers 3
   local word
   for word in '' --once=1h; do

@@ -41,7 +41,7 @@ holds() {
   [[ $output == in && -z $stderr ]] || fail "$stderr"
 }
 
-# assert_no_connection URI ARG… -- TEXT…: this server is of no use, for ever, and so the run ends at once with 69
+# assert_no_connection URI ARG… -- TEXT…: this server can never be used, and so the run ends immediately with 69
 # and one line that has the URI as it may be shown ($SHOWN, or the URI) and each TEXT.
 assert_no_connection() {
   local uri=$1 arguments=() text
@@ -115,7 +115,7 @@ misconfigured() {
   cp "$TLS/ca.crt" "$SCRATCH/ca/ca.pem"
   openssl rehash "$SCRATCH/ca"
   holds -S "$A_TLS_URI" --tls-ca-dir "$SCRATCH/ca"
-  # What is named replaces the system's store.
+  # A named file replaces the system's store.
   SSL_CERT_FILE=$TLS/ca.crt assert_no_connection "$A_TLS_URI" --tls-ca "$TLS/other.crt" -- 'not trusted here'
 }
 
@@ -264,7 +264,7 @@ config"
   assert_no_connection "redis://127.0.0.1:$GARBAGE_PORT" -- 'speaks TLS on this port' rediss://
 }
 
-@test "tls: what comes is broken" {
+@test "tls: broken bytes arrive" {
   local answer
   # Hangs up; a record that is too long; half a record; an alert (internal error); a ServerHello of
   # nothing.
@@ -340,7 +340,7 @@ PARTS
   holds -S "$A_TLS_URI" --tls-sni 127.0.0.1%lo
 }
 
-@test "tls: a server that is restarted is connected to anew, and the lock put back" {
+@test "tls: a server that is restarted is connected to again, and the lock put back" {
   start_tls_server A server
   start_tls_server B server
   start_tls_server C server

@@ -3,7 +3,7 @@
 # bats file_tags=whole
 # shellcheck disable=SC1003,SC2030,SC2031,SC2016,SC2154
 #
-# The configuration file, what beats it, what is said about a bad one, and `redlock config`.
+# The configuration file, settings that override it, messages about a bad one, and `redlock config`.
 
 load ../lib/common
 
@@ -108,7 +108,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   is config 'redlock.toml REDLOCK_CONFIG'
 }
 
-@test "config: what is overridden is not looked at, but a key nobody knows is always an error" {
+@test "config: an overridden value is not looked at, but a key nobody knows is always an error" {
   write 'ttl = "nonsense"' 'servers = 7'
   REDLOCK_TTL=40s is ttl '40s REDLOCK_TTL'
   is ttl '35s --ttl' --ttl 35

@@ -65,7 +65,7 @@ herd() {
   has_text "$LOG" 'cut off'
 }
 
-@test "obstacles: who gives up says which servers stood in the way" {
+@test "obstacles: a waiter that gives up says which servers stood in the way" {
   servers 2
   closed_port
   REDLOCK_SERVERS+=" $CLOSED_URI"

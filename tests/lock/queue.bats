@@ -49,7 +49,7 @@ teardown() { stop_all; }
   wait_until "$SOON" listening 0
 }
 
-@test "queue: who gives up leaves it: at the limit of -w, and by a signal" {
+@test "queue: a waiter that gives up leaves it: at the limit of -w, and by a signal" {
   servers 3
   hold
   local signal
@@ -244,7 +244,7 @@ limited() {
   done
 }
 
-@test "queue: odd entries in it: what can be told is told, and who is there is woken" {
+@test "queue: odd entries in it: valid facts are told, and present waiters are woken" {
   servers 1
   hold
   waiter one

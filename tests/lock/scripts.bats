@@ -338,7 +338,7 @@ notes() { cli A hget "$FENCE" released; }
 
 # ---- the queue --------------------------------------------------------------------------------------
 
-@test "scripts: who joins the queue cuts an end far ahead, and waiting shows only the living" {
+@test "scripts: a waiter that joins the queue cuts an end far ahead, and waiting shows only the living" {
   local now
   now=$(now_ms)
   cli A zadd "${LINE}queue" 1 far 2 dead
@@ -391,7 +391,7 @@ notes() { cli A hget "$FENCE" released; }
   [[ $(cli A zcard "${LINE}queue") == 36 ]] || fail "$(cli A zcard "${LINE}queue")"
 }
 
-@test "scripts: who joins the queue forgets 32 of the dead, and no more" {
+@test "scripts: a waiter that joins the queue forgets 32 of the dead, and no more" {
   local now
   now=$(now_ms)
   # shellcheck disable=SC2046 # words
@@ -488,7 +488,7 @@ as_user() {
   told fresh
 }
 
-@test "scripts: who joins a lock is noted in its list of holds, or does not join" {
+@test "scripts: a run that joins a lock is noted in its list of holds, or does not join" {
   held
   cli A pexpire "$HOLDER" 1000
   take "$TOKEN" "$OTHER"

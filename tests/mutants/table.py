@@ -349,7 +349,7 @@ MISTAKES = [
       ["lock/fence", "lock/scripts: after a restart a number goes on"]),
     M("redis/scripts/parts/grant.lua", "if type(noted) == 'table' then return noted end", "",
       "who could not note its hold has the lock, and loses it when the other one leaves",
-      ["servers/acl", "lock/scripts: who joins a lock"]),
+      ["servers/acl", "lock/scripts: a run that joins a lock"]),
     M("redis/scripts/parts/leaving.lua", "elseif id == token or", "elseif",
       "a lock that its first holder did not renew for a while is released by a run that joined",
       ["lock/scripts: joiners that are dead"]),

@@ -95,7 +95,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("newest: who leaves the queue says whether it has got the lock") {
+TEST_CASE("newest: a waiter that leaves the queue says whether it has got the lock") {
   const auto leaves = [](Harness& harness) {
     REQUIRE(harness.asked(Op::leave_queue) == 3);
     return details<op::LeaveQueue>(harness.asks(Op::leave_queue)[0]).has_lock;

@@ -103,7 +103,8 @@ void Checks::check_fence(const Grant& grant, Time began) {
   // Others may read with later numbers than the lock that this one joins.
   const bool joins = std::ranges::count(grants_, grant.lock_token, &Grant::lock_token) > 0;
   for (const Grant& before : grants_) {
-    // Where the assumptions fail, two may hold the lock at the same time: then their order is nobody's.
+    // Where the assumptions fail, two may hold the lock at the same time: then their order is
+    // nobody's.
     const bool alone =
         schedule_->assumptions_hold && !schedule_->seized && !schedule_->votes_are_forgotten();
     const bool beside = may_be_together(before.lock_token, grant.lock_token);

@@ -176,8 +176,8 @@ void Schedule::draw_faults(Random& random) {
   for (std::uint32_t i = 0; i < count; ++i) faults.push_back(draw_fault(random, profile));
 }
 
-/// In every fifth schedule; in every third of these at the same time. By numbers of their own: the other
-/// schedules are what they were without.
+/// In every fifth schedule; in every third of these at the same time. By numbers of their own: the
+/// other schedules are what they were without.
 void Schedule::draw_revocations() {
   Random random(seed ^ 0x7265766f6b65U);
   if (cron || !random.percent(20)) return;

@@ -98,8 +98,8 @@ struct ClientHost {
   std::vector<ListChange> lists{};  ///< in the order of time; empty: all servers, always
 };
 
-/// Everything the seed decides before the first event. Choices that are left to the run (delays, how long a
-/// job takes) is drawn from a generator seeded with `run_seed`.
+/// Everything the seed decides before the first event. Choices that are left to the run (delays,
+/// how long a job takes) are drawn from a generator seeded with `run_seed`.
 struct Schedule {
   std::uint64_t seed = 0;
   std::uint64_t run_seed = 0;

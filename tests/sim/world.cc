@@ -133,7 +133,8 @@ void World::check_end() {
       if (schedule_->clocks_step) keys(lock, i).free_stale(schedule_->timing.ttl * 2, late);
       const Token owner = keys(lock, i).owner(late);
       if (owner == kNoToken) continue;
-      checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + ", which never expires");
+      checks_[lock].fail("left",
+                         server_name(i) + " has " + token_text(owner) + ", which never expires");
     }
   }
   if (schedule_->cron && commands == 0) {

@@ -22,8 +22,7 @@ TEST_CASE("-n tolerates an unreachable server for two seconds, not longer") {
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
 
-TEST_CASE(
-    "waiting: the holder is named again when it is revoked, or has passed on for a while") {
+TEST_CASE("waiting: the holder is named again when it is revoked, or has passed on for a while") {
   using When = report::Contended::When;
   Harness harness(plan_for(3));
   const auto round = [&](const std::string& first, const std::string& others) {

@@ -101,7 +101,8 @@ TEST_CASE("woken: told when the lock has cooled, it asks then, or earlier if it 
   CHECK(harness.asked(Op::acquire) == 3);
 }
 
-TEST_CASE("subscribed: when a quorum can wake it, it asks immediately: a wake-up may have been lost") {
+TEST_CASE(
+    "subscribed: when a quorum can wake it, it asks immediately: a wake-up may have been lost") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   harness.advance(20ms);
   const Duration pause = harness.pause();

@@ -35,6 +35,16 @@ keep_locked() {
   ((${#uris[@]} > 0)) || uris=($REDLOCK_SERVERS)
   for word in "${uris[@]}"; do wait_until "$BOUND" is_locked "$word" "$name"; done
 }
+# leave_cooling NAME: that lock cools down on all servers.
+leave_cooling() {
+  local server
+  rm -f "$SCRATCH/go"
+  background "$REDLOCK" run --min-hold 60s "$1" -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done' "$SCRATCH/go"
+  for server in A B C; do wait_for_key "$server" "$1"; done # a quorum is enough for the job to begin
+  : >"$SCRATCH/go"
+  await "$BACKGROUND_PID"
+  wait_for_value "$1" 'cooling:*' A B C
+}
 is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 1 ]]; }
 
 @test "status: a free lock: 1" {
@@ -413,8 +423,7 @@ start_limited() {
   everywhere set plain x
   "$REDLOCK" run over -- true
   # Expired, and its holder's record not yet.
-  "$REDLOCK" run --min-hold 60s expired -- true
-  wait_for_value expired 'cooling:*' A B C
+  leave_cooling expired
   everywhere del expired
   has_key A 'redlock:{expired}:holder' || fail 'no record is left'
   list
@@ -428,8 +437,7 @@ start_limited() {
 @test "list: one line each, sorted, merged over the servers, and a pattern" {
   keep_locked work
   keep_locked apples -S "$A_URI" -S "$B_URI"
-  "$REDLOCK" run --min-hold 60s cool -- true
-  wait_for_value cool 'cooling:*' A B C
+  leave_cooling cool
   cli B del cool >/dev/null
   everywhere set plain x
   list

@@ -162,7 +162,7 @@ def undisturbed(servers):
         for server in servers:
             os.sched_setscheduler(server.pid, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
-        print("Not root: the time of a script has in it what other processes did meanwhile.\n")
+        print("Not root: the time of a script has in it what other processes did at that time.\n")
     try:
         yield
     finally:

@@ -31,7 +31,7 @@ clean_up() {
   wait
   rm -rf "$dir"
 }
-trap 'clean_up 2>/dev/null' EXIT # bash tells who was killed
+trap 'clean_up 2>/dev/null' EXIT # bash reports each killed process
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter
 
-sys.dont_write_bytecode = True  # leaves nothing behind
+sys.dont_write_bytecode = True  # leaves no files
 
 from generator import LINE, LOCK, Connection, Requests, Server, encode, read_scripts, undisturbed
 
@@ -22,7 +22,7 @@ CONNECTIONS = 200  # to each server, for all hosts
 WAITERS = 1000
 RUNS = 3  # of both
 LENGTHS = (10, 100, 1000)  # how many stand in the queue while the lock is handed over
-ROUNDS, BATCHES, BATCH = 3, 12, 8  # hand-overs: so many batches of so many, in each round
+ROUNDS, BATCHES, BATCH = 3, 12, 8  # a round hands over BATCHES times BATCH locks
 LONGEST = 120  # s that anything may take
 
 
@@ -37,7 +37,7 @@ def longest(servers, count):
 
 
 def show_longest(found, delays):
-    """Of several runs the quietest: SLOWLOG goes by the clock, and counts what else goes on meanwhile."""
+    """Of several runs the quietest: SLOWLOG goes by the clock, and counts what else goes on at that time."""
     (time_taken, line), delay = min(zip(found, delays))
     print(f"  longest script        {time_taken:9.2f} ms   {wanted(time_taken, 1)}; {line};"
           f" the servers waited {delay / 1e3:.0f} ms for a core")

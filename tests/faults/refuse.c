@@ -5,7 +5,7 @@
  *
  *   REFUSE_STATE   a file of at least sizeof(struct state) zero bytes; counts, and tells what was refused
  *   REFUSE_AT      1, 2, 3…; 0: none, only count
- *   REFUSE_FOR     so many calls in a row are refused (1)
+ *   REFUSE_FOR     this many calls in a row are refused (1)
  *   REFUSE_MEMORY  anything: only allocations count
  *   REFUSE_CALL    only calls of this function count
  *   REFUSE_TRACE   a file that gets a backtrace of each refusal
@@ -106,7 +106,7 @@ __attribute__((constructor)) static void begin(void) {
   state = memory;
 }
 
-/* Counted from main() on. What is before it is the loader's, and static objects of CLI11's: where there is
+/* Counted from main() on. Earlier calls are the loader's, and static objects of CLI11's: where there is
  * no memory for those, the program is aborted before it has done anything. */
 static int (*real_main)(int, char **, char **);
 
@@ -125,7 +125,7 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 
 /* ---- memory ---- */
 
-/* No system refuses what was just given back to it. */
+/* No system refuses memory that it has just got back. */
 static int refuses_memory(const char *name, size_t size) {
   if (size > regained) return refuses(name, ENOMEM);
   regained -= size;

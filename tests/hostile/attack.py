@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """attack.py REDLOCK SECONDS MIB URI [WORD]…: lets each command of redlock meet a server.
 
-All commands run at once. Each must end within SECONDS, with a status that a server may bring about, without
+All commands run at the same time. Each must end within SECONDS, with a status that a server may bring about, without
 having used more than MIB of memory, and may write nothing that is not printable; on standard error only
 whole lines of redlock's. Prints a line for each command and ends with 1 if one of them failed. With WORDs,
 only the commands named so.

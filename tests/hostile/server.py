@@ -235,7 +235,7 @@ class HugeWaiters(Plausible):
 
 
 class Turns(Plausible):
-    """The lock is free, and the turn of another waiter, which ends at once and never."""
+    """The lock is free, and the turn of another waiter, which ends immediately and never."""
 
     def refusal(self):
         return ["turn", "w" * 500, 0, "", str(self.time), str(self.time), 1, 1]
@@ -483,7 +483,7 @@ class NamesMuch(Plausible):
 
 
 class NamesFields(Plausible):
-    """A Sentinel that answers with 200,000 fields, and the primary behind them."""
+    """A Sentinel that answers with 200,000 fields, and the primary after them."""
 
     def answer(self, what, words):
         return [*["field", "value"] * 200_000, "ip", "127.0.0.1", "port", "1"]
@@ -528,7 +528,7 @@ class MovedHuge(Plausible):
 
 
 class TryAgain(Plausible):
-    """One whose slot is half moved for ever."""
+    """One whose slot stays half moved."""
 
     def answer(self, what, words):
         return Failure(b"TRYAGAIN Multiple keys request during rehashing of slot")
@@ -544,7 +544,7 @@ class Asks(Plausible):
 
 
 class EndsSubscriptions(Plausible):
-    """One that ends each subscription at once, as if the slot had moved. It adds a byte to a file for each."""
+    """One that ends each subscription immediately, as if the slot had moved. It adds a byte to a file for each."""
 
     def answer(self, what, words):
         if what != "SSUBSCRIBE":

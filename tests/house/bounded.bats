@@ -35,7 +35,7 @@ BATS
 
 # The shell ties the process group of the tests to its session. When it ends, the kernel sends HUP and CONT to a group
 # in which a process is stopped.
-@test "bounded: a server that a test has stopped stays so when the shell behind \`nohup bats &\` ends" {
+@test "bounded: a server that a test has stopped stays so when the shell of \`nohup bats &\` ends" {
   sed 's/^A test/@test/' >"$SCRATCH/stops.bats" <<'BATS'
 load "$TESTS/lib/common"
 teardown() { stop_all; }

@@ -8,7 +8,21 @@
 
 load ../lib/common
 
-teardown() { stop_all; }
+# busybox writes these two files, whatever its folder of crontabs is.
+MARKS=(/run/crond.pid /run/crond.reboot)
+setup() {
+  local mark
+  [[ -w /run ]] || return 0
+  for mark in "${MARKS[@]}"; do [[ ! -e $mark ]] || cp -p "$mark" "$SCRATCH"; done
+}
+teardown() {
+  local mark
+  stop_all
+  [[ -w /run ]] || return 0
+  for mark in "${MARKS[@]}"; do
+    if [[ -e $SCRATCH/${mark##*/} ]]; then cp -p "$SCRATCH/${mark##*/}" "$mark"; else rm -f "$mark"; fi
+  done
+}
 
 # crontab_of HOST: each line runs its job under a lock and then says how redlock ended. The slow
 # job takes longer than it takes the other daemon to start its own.

@@ -45,8 +45,8 @@ assert_unlocked() {
   assert_status 1
 }
 
-# hold: somebody else has the lock; sets $theirs.
-hold() { theirs=$("$REDLOCK" acquire --ttl 60s deploy); }
+# take_deploy: somebody else has the lock; sets $theirs.
+take_deploy() { theirs=$("$REDLOCK" acquire --ttl 60s deploy); }
 
 # ---- as the systems do it ---------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ is_refused() {
 }
 
 @test "examples: somebody else has the lock for too long: nothing is run, and theirs is left alone" {
-  hold
+  take_deploy
   mkdir "$SCRATCH/impatient"
   # As the examples have it, but with less patience.
   local file
@@ -174,7 +174,7 @@ is_refused() {
 }
 
 waits() {
-  hold
+  take_deploy
   # Released once it was asked for in vain.
   background bash -c 'asked() { redis-cli -s "$2" info commandstats | awk -F"[=,]" "/^cmdstat_eval:/ {n += \$2} /^cmdstat_evalsha:/ {n += \$2 - \$NF} END {print n}"; }
     until (($(asked "$@") > $1)); do sleep 0.05; done
@@ -199,7 +199,7 @@ is_stopped() {
 }
 
 @test "examples: a lock that is lost: no further step" {
-  # Without the trap, a renewal that comes behind the second server would end the job before the third.
+  # Without the trap, a renewal that comes after the second server would end the job before the third.
   job migrate 'trap "" TERM; for s in "$A" "$B" "$C"; do redis-cli -s "$s" set deploy theirs; done; trap - TERM; sleep 2'
   export A=$A_SOCKET B=$B_SOCKET C=$C_SOCKET REDLOCK_TTL=2s
   each is_stopped
@@ -225,7 +225,7 @@ is_stopped() {
   assert_unlocked
 }
 
-@test "examples: a script that is told to end gives the lock back when what it runs is gone, not before" {
+@test "examples: a script that is told to end releases the lock when its command is gone, not before" {
   # It cleans up, and says at the end whether it still had the lock.
   job migrate 'cleaned() { sleep 0.3; redlock status deploy >/dev/null && echo locked || echo free; }
 trap "cleaned >>\"$SCRATCH_OF_TEST/log\"; exit 0" TERM
@@ -373,7 +373,7 @@ wrapped() {
   LOCK=deploy WAIT=10m COMMAND='./migrate.sh && ./deploy.sh' run bash --noprofile --norc -eo pipefail "$SCRATCH/step.sh"
   assert_status 0
   assert_log 'migrate locked' 'deploy locked'
-  hold
+  take_deploy
   LOCK=deploy WAIT=0 COMMAND=./migrate.sh run bash --noprofile --norc -eo pipefail "$SCRATCH/step.sh"
   assert_status 1
 }

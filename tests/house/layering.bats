@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
 #
-# Includes go downward only, and each library of others has one place where it is used. And: the table of mutants fits
-# the sources.
+# Includes go downward only, and each library of others has one place where it is used.
 
 load ../lib/common
 
@@ -110,9 +109,4 @@ may_include() {
     first=$(includes "$file" | head -n 1)
     [[ $first == "$file: \"${file%.cc}.h\"" ]] || fail "not its own header: $first"
   done
-}
-
-@test "each mistake of tests/mutants/table.py and tests/sim/mutants has one place in the sources, and its tests are there" {
-  "$TESTS/mutants/mutants" --list >/dev/null
-  "$TESTS/sim/mutants" --list >/dev/null
 }

@@ -88,8 +88,8 @@ block() {
 # assert_ran LINE…: these programs ran, in this order.
 assert_ran() { [[ $(cat "$SCRATCH/log" 2>/dev/null) == "$(printf '%s\n' "$@")" ]] || fail "$(cat "$SCRATCH/log")"; }
 
-# hold: a job has the lock nightly-backup; sets BACKGROUND_PID.
-hold() {
+# take_backup: a job has the lock nightly-backup; sets BACKGROUND_PID.
+take_backup() {
   background redlock run nightly-backup -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/holds"
   wait_for "$SCRATCH/holds"
 }
@@ -178,7 +178,7 @@ crontab() {
 }
 
 @test "README: at 3 a.m., shows_the_holder" {
-  hold
+  take_backup
   local line expected=() i=0
   mapfile -t expected < <(block shows_the_holder)
   for ((i = 0; i < ${#expected[@]}; i++)); do
@@ -198,7 +198,7 @@ crontab() {
 }
 
 @test "README: a job that hangs, stops_the_holder" {
-  hold
+  take_backup
   # No terminal to ask on.
   run bash -c "$(block stops_the_holder) --yes"
   assert_status 0
@@ -341,7 +341,7 @@ gives() {
     fi
     gives "$left" 3
     gives "$right" 3
-    # Somebody else has the lock. The others would wait for ever.
+    # Somebody else has the lock. The others would never end.
     case $left in *' -n '*) status=1 ;; *' -E 75 '*) status=75 ;; *) continue ;; esac
     left=${left/-w 10/-w 0.7} right=${right/-w 10/-w 0.7}
     gives "flock '$SCRATCH/lockfile' -c '${left//\'/}'" "$status"

@@ -18,7 +18,7 @@ setup() {
 }
 
 # torture ARG…: one run; shows what went wrong, its events and redlock's own words. A ttl of 2 s: the
-# machine that runs all tests at once may forget a process for a while.
+# machine that runs all tests at the same time may forget a process for a while.
 torture() {
   TMPDIR=$SCRATCH run --separate-stderr "$TORTURE/torture" --ttl 2s "$@"
   [[ $status == 0 ]] || fail "$output" "$stderr" "$(tail -n 40 "$SCRATCH"/redlock-torture.*/{events.log,*.err})"
@@ -60,7 +60,7 @@ torture() {
 }
 
 @test "soak sees a job that runs without the lock" {
-  # The wrapper stands for a redlock that gives the lock to one in three at once.
+  # The wrapper stands for a redlock that gives the lock to one in three immediately.
   cat >"$SCRATCH/wrapper" <<'WRAPPER'
 #!/bin/bash
 (($$ % 3 == 0)) || exec "$REAL" "$@"
@@ -164,7 +164,7 @@ finds() {
   finds '1 overlaps' 'overlap: L: contender 1 (section third, fence 12) was alive 60.0 ms after the birth of L: contender 2'
 }
 
-@test "checker: an overlap with one further back, behind a short one" {
+@test "checker: an overlap with one further back, after a short one" {
   logs
   asks 1
   starts long 1 12
@@ -309,7 +309,7 @@ in_queue() {
 }
 joined() { echo "joined ${AT}000000 1003" >>"$LOGS/queue.log"; }
 
-# newcomers COUNT: so many ask, and have the lock at once.
+# newcomers COUNT: COUNT runs ask, and have the lock immediately.
 newcomers() {
   local i
   for ((i = 10; i < 10 + $1; i++)); do section "s$i" "$i" $((20 + i)); done

@@ -3,7 +3,7 @@
 # bats file_tags=whole,long
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
-# Other programs' locks by their own libraries, side by side with redlock: never two sections at once, nothing left,
+# Other programs' locks by their own libraries, side by side with redlock: never two sections at the same time, nothing left,
 # neither side starves. Libraries come from their registries; where a runtime or a registry is missing, tests are
 # skipped. INTEROP_SECTIONS: how many sections each side runs.
 
@@ -130,7 +130,7 @@ tcp() {
 
 # ---- Redisson ------------------------------------------------------------------------------------
 
-@test "peers: Redisson 4 and 3, RLock, both at once" {
+@test "peers: Redisson 4 and 3, RLock, both at the same time" {
   tcp A
   export REDLOCK_AS=redisson
   start_redisson 4.7.0 lock "${URIS[@]}"
@@ -138,7 +138,7 @@ tcp() {
   contend 50
 }
 
-@test "peers: Redisson 4 and 3, fair lock, both at once" {
+@test "peers: Redisson 4 and 3, fair lock, both at the same time" {
   tcp A
   export REDLOCK_AS=redisson
   start_redisson 4.7.0 fair "${URIS[@]}"
@@ -197,7 +197,7 @@ tcp() {
   wait_for importing
   background java -cp "$SCRATCH:$CLASSES" StockService "${URIS[0]}"
   wait_until 30 has_redisson_waiter
-  [[ ! -s $BACKGROUND_OUT ]] || fail "both at once"
+  [[ ! -s $BACKGROUND_OUT ]] || fail "both at the same time"
   : >go
   await "$script"
   assert_status 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a log of sections, "start WHO µs" and "end WHO µs": were two under way at once?
+"""Reads a log of sections, "start WHO µs" and "end WHO µs": were two under way at the same time?
 
 tally.py LOG MEDIAN LONGEST SIDE=SECTIONS…: the sections that each side must have run. Prints for each pair of sides how
 long it took from the end of one's section to the start of the other's, and for each side the longest time without a

@@ -3,7 +3,7 @@
 # bats file_tags=whole
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
-# Who was ended by a signal, ends by it: when a signal kills the job or ends the wait, redlock dies of the
+# Death by a signal is passed on: when a signal kills the job or ends the wait, redlock dies of the
 # same signal. Bash goes on with a loop or a script when a command exits with 130 instead, and systemd calls
 # a stop a failure when it exits with 143.
 
@@ -17,7 +17,7 @@ setup() {
 }
 teardown() { stop_all; }
 
-# endings: what stands on standard input, a script that starts redlock with start() and looks at how it
+# endings: runs the script on standard input, which starts redlock with start() and looks at how it
 # ends with ends().
 endings() {
   {

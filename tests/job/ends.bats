@@ -4,7 +4,7 @@
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2154
 #
 # A job ends whole before its lock is free: only a main process that exits by itself, with nobody having told
-# it to end, leaves descendants behind on purpose. And what a trap starts to clean up survives the signal
+# it to end, leaves descendants on purpose. And what a trap starts to clean up survives the signal
 # that started it.
 
 load ../lib/common
@@ -18,7 +18,7 @@ setup() {
 }
 teardown() { stop_all; }
 
-# start CASE [OPTION…] -- COMMAND…: runs the command under the lock CASE, and behind it a command that notes
+# start CASE [OPTION…] -- COMMAND…: runs the command under the lock CASE, and after it a command that notes
 # when it has the lock. Returns once a slow child beats in CASE.log.
 start() {
   local name=$1 options=()

@@ -190,7 +190,7 @@ limited() {
   PATH=$SCRATCH:$PATH refuses 127 "cannot run a-script: the interpreter in its first line, /no/such" run L -- a-script
   script '#!/etc/passwd'
   refuses 126 "the interpreter in its first line, /etc/passwd: Permission denied" run L -- "$script"
-  # What is not about the interpreter.
+  # Failures that have nothing to do with the interpreter.
   chmod -x "$script"
   refuses 126 "cannot run $script: Permission denied" run L -- "$script"
 }

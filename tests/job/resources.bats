@@ -20,14 +20,14 @@ locked_on() {
   for server in "${SERVERS[@]}"; do [[ $(cli "$server" exists L) == 0 ]] || echo "$server"; done
 }
 
-# within DESCRIPTORS ARG…: `run` of redlock with so many descriptors at most.
+# within DESCRIPTORS ARG…: `run` of redlock with at most this many descriptors.
 within() {
   # shellcheck disable=SC2016
   run --separate-stderr bash -c 'exec 3>&- 4>&-; ulimit -n "$1"; exec "$REDLOCK" "${@:2}"' _ "$@"
 }
 
-# refused: the system refused something, and one line says so.
-refused() {
+# assert_system_refused: the system refused something, and one line says so.
+assert_system_refused() {
   assert_status 71
   one_line
 }
@@ -41,13 +41,13 @@ one_line() { [[ $stderr == 'redlock: '* && $stderr != *$'\n'* ]] || fail "not on
     servers "$count"
     ran=0
     for limit in {4..32}; do
-      within "$limit" run --min-hold 1h --server-wait 2s L -- echo ran
+      within "$limit" run --min-hold 1h --server-wait 60s L -- echo ran
       if [[ $status == 0 ]]; then
         [[ $output == ran && -z $stderr ]] || fail "$limit: $output $stderr"
         ran=$((ran + 1))
         for server in "${SERVERS[@]}"; do cli "$server" flushall; done
       else
-        refused
+        assert_system_refused
         assert_contains "$stderr" 'Too many open files'
         [[ -z $output ]] || fail "$limit: the job ran"
         [[ -z $(locked_on) ]] || fail "$limit descriptors: locked on $(locked_on)"
@@ -67,14 +67,14 @@ one_line() { [[ $stderr == 'redlock: '* && $stderr != *$'\n'* ]] || fail "not on
     servers "$count"
     held=0
     for limit in {4..24}; do
-      within "$limit" acquire --server-wait 2s --keep-for "$ward" L
+      within "$limit" acquire --server-wait 60s --keep-for "$ward" L
       if [[ $status == 0 ]]; then
         held=$((held + 1))
         "$REDLOCK" release L "$output" || fail "$limit: $output holds nothing"
         wait_until "$BOUND" is_free
         for server in "${SERVERS[@]}"; do cli "$server" flushall; done
       else
-        refused
+        assert_system_refused
         [[ -z $output ]] || fail "$limit: $output"
         [[ -z $(locked_on) ]] || fail "$limit descriptors: locked on $(locked_on)"
       fi
@@ -94,7 +94,7 @@ is_free() { [[ -z $(locked_on) ]]; }
       # shellcheck disable=SC2086
       within "$limit" $command
       [[ $status != "$usual" ]] || break
-      refused
+      assert_system_refused
       assert_contains "$stderr" 'Too many open files'
     done
     [[ $status == "$usual" ]] || fail "$command: never"
@@ -108,7 +108,7 @@ is_free() { [[ -z $(locked_on) ]]; }
 END
 }
 
-# refuse SERVERS ARG…: tests/faults/refusals with so many servers.
+# refuse SERVERS ARG…: tests/faults/refusals with this many servers.
 refuse() {
   local count=$1
   shift
@@ -129,7 +129,7 @@ refuse() {
 
 @test "acquire --keep-for: every call is refused" { refuse 3 keeper --jobs 12; }
 
-@test "run: two waits in a row are refused; the lock is given back all the same, in a second attempt" {
+@test "run: two waits in a row are refused; the lock is released all the same, in a second attempt" {
   refuse 1 run --call poll --for 2 --given-back --jobs 4
 }
 
@@ -154,7 +154,7 @@ refuse() {
   refuse_now
   word A free "$(in_queue A)"
   await "$BACKGROUND_PID"
-  refused
+  assert_system_refused
   assert_nobody_waits
 }
 

@@ -7,49 +7,13 @@
 # they are the job's.
 
 load ../lib/common
+load ../lib/beating
 
 setup() {
   start_server A
   export REDLOCK_SERVERS=$A_URI A_SOCKET
-  LOG=$SCRATCH/log
-  cat >"$SCRATCH/job.py" <<'JOB'
-"""job.py LOG STATUS: with a child of its own in another session; both write each signal they get to
-LOG, and end when LOG.end exists, with STATUS."""
-import os, signal, sys, time
-log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-child = os.fork()
-who = "job" if child else "child"
-if not child:
-    os.setsid()
-def told(number, frame):
-    os.write(log, f"{who} {signal.Signals(number).name}\n".encode())
-for name in "TERM INT HUP QUIT USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR".split():
-    number = getattr(signal, "SIG" + name)
-    if signal.getsignal(number) != signal.SIG_IGN:
-        signal.signal(number, told)
-os.write(log, f"{who} ready\n".encode())
-while not os.path.exists(sys.argv[1] + ".end"):
-    time.sleep(0.02)
-if child:
-    os.waitpid(child, 0)
-os._exit(int(sys.argv[2]))
-JOB
 }
 teardown() { stop_all; }
-
-# run_job PREFIX…: starts the job under L, by these words if any; sets $RUN.
-run_job() {
-  background "$@" "$REDLOCK" run L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
-  RUN=$BACKGROUND_PID
-  wait_for_line "$LOG" 'job ready'
-  wait_for_line "$LOG" 'child ready'
-}
-
-# end_job: lets the job end.
-end_job() {
-  touch "$LOG.end"
-  await "$RUN"
-}
 
 # assert_ends_by SIGNAL PID: the signal ends redlock, promptly, with 128 + n.
 assert_ends_by() {
@@ -61,64 +25,8 @@ assert_ends_by() {
   assert_between 0 $(($(now_ms) - sent)) 20000 # not when --server-wait is over
 }
 
-# receives: what stands on standard input, a script that starts redlock with Receiver() and sends signals.
-receives() {
-  cat >"$SCRATCH/receiver.py" <<'JOB'
-"""receiver.py LOG [LOG_OF_CHILD]: writes each signal it gets to LOG, by number; ends at a SEGV, which nobody passes
-on. LOG_OF_CHILD: of a child in a session of its own, which does the same."""
-import os, signal, sys
-every = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
-signal.pthread_sigmask(signal.SIG_BLOCK, every)
-ours = 1
-if len(sys.argv) > 2 and os.fork() == 0:
-    os.setsid()
-    ours = 2
-log = os.open(sys.argv[ours], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-os.write(log, b"pid %d\nready\n" % os.getpid())
-while (number := signal.sigwaitinfo(every).si_signo) != signal.SIGSEGV:
-    os.write(log, b"%d\n" % number)
-JOB
-  {
-    cat <<'HEAD'
-import fcntl, signal, socket, subprocess
-from terminal import *
-
-
-class Receiver:
-    """redlock and its job, on a terminal below a shell with job control or without any terminal; `start`
-    are words to start redlock with."""
-    made = 0
-
-    def __init__(self, on_terminal=False, start=(), options=(), stderr=None, command='"$@"', logs=1):
-        Receiver.made += 1
-        self.logs = [Log(f"{os.environ['SCRATCH']}/received.{Receiver.made}.{i}") for i in range(logs)]
-        self.log = self.logs[0]
-        words = [*start, os.environ["REDLOCK"], "run", *options, f"L{Receiver.made}", "--", sys.executable, "-SEI",
-                 os.environ["SCRATCH"] + "/receiver.py", *(log.path for log in self.logs)]
-        if on_terminal:
-            self.at = Terminal(["bash", "-mc", command + "; exit $?", "sh", *words])
-        else:
-            self.child = subprocess.Popen(["setsid", "env", "--default-signal", *words],
-                                          stdin=subprocess.DEVNULL, stderr=stderr)
-        self.log.wait("ready")
-        self.job = self.log.process()
-        self.top = self.job.parent().parent()
-
-    def received(self, number):
-        return self.log.count(str(int(number)))
-
-    def wait(self, number, times=1):
-        self.log.wait(str(int(number)), times)
-
-    def end(self):
-        self.job.kill("SEGV")
-        until("its end", self.top.gone)
-
-
-HEAD
-    cat
-  } | SCRATCH=$SCRATCH scenario
-}
+# receives: runs the scenario on standard input, which starts redlock with Receiver() of lib/receiver.py and sends signals.
+receives() { { echo 'from receiver import *' && cat; } | SCRATCH=$SCRATCH scenario; }
 
 @test "each signal that can be passed on reaches the job, once, on a terminal and without" {
   receives <<'SCENARIO'
@@ -204,15 +112,19 @@ for log in receiver.logs:
     log.wait("ready")
 counts = lambda: [log.count(str(int(signal.SIGINT))) for log in receiver.logs]
 came = []
-for rounds in range(1, 5):  # as above: on a loaded machine a signal may come twice, once in a while
-    before = counts()
+for rounds in range(1, 21):
+    before, waited = counts(), receiver.waited()
     receiver.at.type(CTRL_C)
     receiver.wait(signal.SIGINT, before[0] + 1)
     os.kill(receiver.top.pid, signal.SIGRTMAX)
     for log in receiver.logs:
         log.wait(str(int(signal.SIGRTMAX)), rounds)
     came.append([now - earlier for now, earlier in zip(counts(), before)])
-assert came.count([1, 0]) >= 3, came
+    # redlock takes signals within 50 ms as one: not when it waits for a processor for that long.
+    assert came[-1] == [1, 0] or receiver.waited() - waited > 20, came
+    if came.count([1, 0]) == 4:
+        break
+assert came.count([1, 0]) == 4, came
 receiver.logs[1].process().kill("SEGV")
 receiver.end()
 SCENARIO
@@ -263,7 +175,7 @@ SCENARIO
   receives <<'SCENARIO'
 at = Terminal("bash")
 log = Log(os.environ["SCRATCH"] + "/once")
-at.type(f'"$REDLOCK" run L -- {sys.executable} -SEI {os.environ["SCRATCH"]}/receiver.py {log.path} | cat\n')
+at.type(f'"$REDLOCK" run L -- {shlex.join(RECEIVING_JOB)} {log.path} | cat\n')
 log.wait("ready")
 job = log.process()
 top = job.parent().parent()
@@ -294,13 +206,14 @@ SCENARIO
 }
 
 @test "under nohup a HUP ends neither redlock nor the job" {
-  run_job env --ignore-signal=HUP
-  kill -HUP "$RUN"
+  background env --ignore-signal=HUP "$REDLOCK" run L -- "${BEATING_JOB[@]}" 5 stubborn
+  wait_for_line "$LOG" beat
+  kill -HUP "$BACKGROUND_PID"
   # USR1 came later: so the HUP has been dealt with.
-  kill -USR1 "$RUN"
-  wait_for_line "$LOG" 'job SIGUSR1'
-  refute_contains "$(<"$LOG")" SIGHUP
-  end_job
+  kill -USR1 "$BACKGROUND_PID"
+  wait_for_line "$LOG" USR1
+  touch "$LOG.end"
+  await "$BACKGROUND_PID"
   assert_status 5
 }
 
@@ -314,7 +227,7 @@ SCENARIO
   assert_status 6
 }
 
-@test "with an acquire in flight to a stopped server, TERM ends it and the lock is given back on waking" {
+@test "with an acquire in flight to a stopped server, TERM ends it and the lock is released on waking" {
   local name before
   run -0 "$REDLOCK" run other -- true # A knows the scripts
   for name in TERM INT; do
@@ -324,7 +237,7 @@ SCENARIO
     wait_for_line "$BACKGROUND_ERR" 'acquire: did not answer'
     assert_ends_by "$name" "$BACKGROUND_PID"
     resume_server A
-    # The acquire has been carried out, and the release behind it.
+    # The acquire has been carried out, and the release after it.
     wait_until "$BOUND" eval '(($(evals A) >= before + 2))'
     wait_until "$BOUND" has_no_keys A
     [[ ! -e $SCRATCH/ran ]]

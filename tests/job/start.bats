@@ -17,7 +17,7 @@ setup() {
   export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 }
 teardown() {
-  # What is stopped would not notice that its test has failed.
+  # A stopped process would not notice that its test has failed.
   [[ -z ${WORKER_IDENTITY-} ]] || signal_to CONT "$WORKER_IDENTITY"
   [[ -z ${TOP-} ]] || not_ours "$TOP" || kill -CONT "$TOP" 2>/dev/null || true
   stop_all

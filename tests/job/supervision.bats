@@ -7,66 +7,17 @@
 # outlive its lock.
 
 load ../lib/common
+load ../lib/beating
 
 setup() {
   start_server A
   export REDLOCK_SERVERS=$A_URI A_SOCKET
-  LOG=$SCRATCH/log
-  cat >"$SCRATCH/job.py" <<'JOB'
-"""job.py LOG [STATUS] [stubborn] [tree]: writes "beat TIME", in ms since 1970, every 10 ms until
-LOG.end exists, and "TERM TIME" at a TERM, which ends it unless stubborn. tree: with a stubborn
-grandchild in a session of its own that does the same. Names its PIDs in LOG.pids."""
-import os, signal, sys, time
-log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-habits = sys.argv[3:]
-def say(word):
-    os.write(log, f"{word} {time.time_ns() // 1000000}\n".encode())
-def told(number, frame):
-    say(signal.Signals(number).name[3:])
-    if "stubborn" not in habits:
-        os._exit(int(sys.argv[2]))
-if "tree" in habits and os.fork() == 0:
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    habits.append("stubborn")
-for name in "TERM", "INT", "USR1":
-    signal.signal(getattr(signal, "SIG" + name), told)
-with open(sys.argv[1] + ".pids", "a") as pids:
-    print(os.getpid(), file=pids)
-while not os.path.exists(sys.argv[1] + ".end"):
-    say("beat")
-    time.sleep(0.01)
-say("end")
-os._exit(int(sys.argv[2]))
-JOB
 }
 teardown() {
-  # What is stopped would not notice that its test has failed.
+  # A stopped process would not notice that its test has failed.
   [[ -z ${WORKER_IDENTITY-} ]] || signal_to CONT "$WORKER_IDENTITY"
-  touch "$LOG.end" # what redlock has left behind ends by itself
+  touch "$LOG.end" # processes that redlock has left end by themselves
   stop_all
-}
-
-# run_job [OPTIONS…] -- [STATUS HABITS…]: the job above under L; sets $TOP, $WORKER and $JOB (PIDs).
-run_job() {
-  local options=()
-  while [[ $1 != -- ]]; do options+=("$1") && shift; done
-  background "$REDLOCK" run "${options[@]}" L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" "${@:2}"
-  TOP=$BACKGROUND_PID
-  wait_for_line "$LOG" beat
-  WORKER=$(child_of "$TOP")
-  WORKER_IDENTITY=$(identity_of "$WORKER")
-  JOB=$(child_of "$WORKER")
-}
-
-# last WORD: when the job last wrote it, 0 for never.
-last() { awk -v what="$1" '$1 == what { time = $2 } END { print time ? time : 0 }' "$LOG"; }
-
-# nothing_of_the_job: none of its processes is left.
-nothing_of_the_job() {
-  local pid
-  while read -r pid; do gone "$pid" || return 1; done <"$LOG.pids"
 }
 
 # lease_end: when the lock's key expires at the latest, in ms since 1970, as the server has it now.
@@ -86,18 +37,10 @@ stop_all_of() {
   for pid in "$@"; do wait_until "$BOUND" stopped "$pid"; done
 }
 
-# build_shim: sets $SHIM, a library to be preloaded, from the C on standard input.
-build_shim() {
-  SHIM=$SCRATCH/shim.so
-  cc -x c -shared -fPIC -o "$SHIM" -
-  # A sanitizer wants to be first.
-  export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
-}
-
-@test "top killed: the job is stopped at once, and the lock released" {
+@test "top killed: the job is stopped immediately, and the lock released" {
   run_job --ttl 30s -- 5
   kill -KILL "$TOP"
-  wait_until "$BOUND" nothing_of_the_job
+  wait_until "$BOUND" job_is_gone
   wait_until "$BOUND" has_no_keys A
   wait_gone "$WORKER"
   (($(last TERM) > 0))
@@ -109,16 +52,16 @@ build_shim() {
   kill -USR1 "$TOP"
   wait_for_line "$LOG" USR1
   kill -KILL "$TOP"
-  wait_until "$BOUND" nothing_of_the_job
+  wait_until "$BOUND" job_is_gone
   wait_gone "$WORKER"
   assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
 }
 
 @test "top killed: a whole tree that ignores TERM dies too, after the grace" {
   run_job --ttl 30s --kill-after 200ms -- 5 stubborn tree
-  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+  wait_until "$BOUND" has_processes 2
   kill -KILL "$TOP"
-  wait_until "$BOUND" nothing_of_the_job
+  wait_until "$BOUND" job_is_gone
   wait_until "$BOUND" has_no_keys A
   wait_gone "$WORKER"
 }
@@ -126,10 +69,10 @@ build_shim() {
 # killed_together PID…: KILL to all of them, while a stubborn descendant in another session lives: it is gone when the
 # lock is free.
 killed_together() {
-  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+  wait_until "$BOUND" has_processes 2
   kill -KILL "$@"
   wait_until "$BOUND" lacks_key A L
-  nothing_of_the_job || fail 'the lock is free, and a process of the job lives'
+  job_is_gone || fail 'the lock is free, and a process of the job lives'
   wait_gone "$WORKER"
   rm -f "$LOG"*
 }
@@ -139,7 +82,7 @@ killed_together() {
   killed_together "$TOP" "$JOB"
   run_job --ttl 30s --kill-after 200ms -- 5 tree
   killed_together "$JOB" "$TOP"
-  background setsid "$REDLOCK" run --ttl 30s --kill-after 200ms L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5 tree
+  background setsid "$REDLOCK" run --ttl 30s --kill-after 200ms L -- "${BEATING_JOB[@]}" 5 tree
   wait_for_line "$LOG" beat
   WORKER=$(child_of "$BACKGROUND_PID")
   killed_together -- "-$BACKGROUND_PID" # as the last step of a CI's cancel
@@ -149,11 +92,11 @@ killed_together() {
   local order
   for order in 'WORKER JOB' 'JOB WORKER'; do
     run_job --ttl 30s --kill-after 200ms -- 5 tree
-    wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+    wait_until "$BOUND" has_processes 2
     # shellcheck disable=SC2086 # two names
     set -- $order
     kill -KILL "${!1}" "${!2}"
-    wait_until 10 nothing_of_the_job
+    wait_until 10 job_is_gone
     # Nobody is left who could release it.
     [[ $(cli A exists L) == 1 ]] || fail 'the lock is free'
     await "$TOP"
@@ -164,27 +107,7 @@ killed_together() {
 }
 
 @test "a worker that takes its time to exit: the top sleeps until it is gone" {
-  build_shim <<'SHIM'
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-int poll(struct pollfd* polled, nfds_t count, int timeout) {
-  static int calls;
-  if (++calls == 1000) close(open(getenv("BUSY"), O_CREAT | O_WRONLY, 0600));
-  struct timespec limit = {timeout / 1000, timeout % 1000 * 1000000L};
-  return (int)syscall(SYS_ppoll, polled, count, timeout < 0 ? NULL : &limit, NULL, 0);
-}
-void _exit(int status) {
-  struct timespec pause = {0, 300000000};
-  for (int fd = 3; fd < 100; ++fd) close(fd);
-  nanosleep(&pause, NULL);
-  for (;;) syscall(SYS_exit_group, status);
-}
-SHIM
+  preload slow_exit.c
   BUSY=$SCRATCH/busy run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- sh -c "exit 3"
   assert_status 3
   [[ ! -e $SCRATCH/busy ]]
@@ -285,9 +208,9 @@ SHIM
 @test "lost: a stopped descendant is continued, so that it sees its TERM" {
   local stopped
   background "$REDLOCK" run --ttl 3s --kill-after 1s L -- sh -c '"$@" & exec "$@"' sh \
-    "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5 stubborn # or it would leave its child to redlock
-  wait_until "$BOUND" eval '(($(cat "$LOG.pids" 2>/dev/null | wc -l) == 2))'
-  stopped=$(grep -vx "$(child_of "$(child_of "$BACKGROUND_PID")")" "$LOG.pids")
+    "${BEATING_JOB[@]}" 5 stubborn # or it would leave its child to redlock
+  wait_until "$BOUND" has_processes 2
+  stopped=$(pids_of_job | grep -vx "$(child_of "$(child_of "$BACKGROUND_PID")")")
   kill -STOP "$stopped"
   wait_until "$BOUND" stopped "$stopped"
   cli A del L
@@ -306,15 +229,15 @@ SHIM
 stubborn_until_the_end() {
   local end try
   for try in 1 2 3; do
-    rm -f "$LOG" "$LOG.pids"
+    rm -f "$LOG"
     cli A del L
     run_job --ttl 2s --kill-after 300ms -- 5 stubborn tree
-    wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+    wait_until "$BOUND" has_processes 2
     kill "-$1" "$WORKER"
     end=$(lease_end)
     await "$TOP"
     assert_status 80
-    nothing_of_the_job
+    job_is_gone
     (($(last beat) > end)) || break
   done
   assert_between $((end - 1500)) "$(last beat)" "$end"
@@ -328,7 +251,7 @@ stubborn_until_the_end() {
   assert_contains "$stderr" "(pid $WORKER) is stopped or stuck, killed"
 }
 
-@test "worker stopped: a job that ends by itself meanwhile keeps its status" {
+@test "worker stopped: a job that ends by itself keeps its status" {
   run_job --ttl 3s --on-lost "echo lost >'$SCRATCH/lost'" -- 5
   kill -STOP "$WORKER"
   wait_until "$BOUND" stopped "$WORKER"
@@ -359,7 +282,7 @@ stubborn_until_the_end() {
   kill -KILL "$WORKER"
   await "$TOP"
   assert_status 80
-  nothing_of_the_job
+  job_is_gone
   assert_between 0 $(($(last beat) - $(last TERM))) 10000
 }
 
@@ -369,7 +292,7 @@ stubborn_until_the_end() {
   kill -STOP "$WORKER"
   await "$TOP"
   assert_status 80
-  nothing_of_the_job
+  job_is_gone
   gone "$WORKER"
   assert_between 0 $(($(last beat) - $(last TERM))) 10000 # a second later than the worker's
 }
@@ -390,31 +313,21 @@ stubborn_until_the_end() {
 @test "everything stopped beyond the lease: the job never runs again" {
   local stopped_at
   run_job --ttl 2s -- 5 tree
-  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+  wait_until "$BOUND" has_processes 2
   # shellcheck disable=SC2046 # PIDs
-  stop_all_of "$TOP" "$WORKER" $(<"$LOG.pids") # a redlock that runs would continue the job to end it
+  stop_all_of "$TOP" "$WORKER" $(pids_of_job) # a redlock that runs would continue the job to end it
   stopped_at=$(now_ms)
   wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
   kill -CONT "$WORKER" "$TOP"
   await "$TOP"
   assert_status 80
-  nothing_of_the_job
+  job_is_gone
   assert_between 0 "$(last beat)" "$stopped_at"
   [[ $(last TERM) == 0 && $(last end) == 0 ]] || fail "$(tail -n 3 "$LOG")"
 }
 
 @test "everything stopped beyond the lease: the top does not continue a job that the worker is about to kill" {
-  build_shim <<'SHIM'
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-static pid_t top;
-__attribute__((constructor)) static void begin(void) { top = getpid(); }
-int kill(pid_t pid, int number) {
-  if (number == SIGKILL && getpid() != top) usleep(300000);
-  return (int)syscall(SYS_kill, pid, number);
-}
-SHIM
+  preload late_kill.c
   local stopped_at
   LD_PRELOAD=$SHIM run_job --ttl 2s -- 5
   stop_all_of "$TOP" "$WORKER" "$JOB"
@@ -425,20 +338,20 @@ SHIM
   kill -CONT "$TOP"
   await "$TOP"
   assert_status 80
-  nothing_of_the_job
+  job_is_gone
   assert_between 0 "$(last beat)" "$stopped_at"
 }
 
 @test "the same with the top alone to wake, and with the worker alone" {
   local first
   for first in TOP WORKER; do
-    rm -f "$LOG" "$LOG.pids"
+    rm -f "$LOG"
     run_job --ttl 2s -- 5
     stop_all_of "$TOP" "$WORKER" "$JOB"
     wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
     kill -CONT "${!first}"
-    wait_until "$BOUND" nothing_of_the_job
-    # Not needlessly: LeakSanitizer stops who ends, and waits for ever for one that was continued.
+    wait_until "$BOUND" job_is_gone
+    # Not needlessly: LeakSanitizer stops a process that ends, and waits without end for one that was continued.
     ! stopped "$TOP" || kill -CONT "$TOP"
     await "$TOP"
     assert_status 80
@@ -455,36 +368,14 @@ SHIM
   cli A del L
   # An acquire of its may still be carried out: for 2 s.
   wait_until "$BOUND" lacks_key A L
-  # It may stand in the queue already: who is not heard of is dropped there after 20 s.
+  # It may stand in the queue already: a silent waiter is dropped there after 20 s.
   ! keys_left A | grep -qEv ':(queue|alive|waiters|turn)$' || fail "$(keys_left A)"
   [[ ! -e $SCRATCH/ran ]]
 }
 
 @test "lost: what forks and exits in a loop is caught" {
   local end
-  # hop LOG: goes from process to process, each in a session of its own. In C: so fast that whoever reads
-  # /proc comes too late.
-  cat >"$SCRATCH/hop.c" <<'HOP'
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-int main(int count, char** words) {
-  signal(SIGTERM, SIG_IGN);
-  int log = open(words[count - 1], O_WRONLY | O_APPEND | O_CREAT, 0600);
-  struct timespec now;
-  time_t end = time(NULL) + 20; /* should it not be caught */
-  if (fork() != 0) pause(); /* the job's main process waits */
-  while (time(NULL) < end) {
-    if (fork() != 0) _exit(0);
-    setsid();
-    clock_gettime(CLOCK_REALTIME, &now);
-    dprintf(log, "beat %lld\n", now.tv_sec * 1000LL + now.tv_nsec / 1000000);
-  }
-}
-HOP
-  cc -O2 -o "$SCRATCH/hop" "$SCRATCH/hop.c"
+  "${CC:-cc}" -O2 -o "$SCRATCH/hop" "$BATS_TEST_DIRNAME/hop.c"
   background "$REDLOCK" run --ttl 3s --kill-after 200ms L -- "$SCRATCH/hop" "$LOG"
   wait_for_line "$LOG" beat
   cli A del L
@@ -516,7 +407,7 @@ HOP
   wait_for_line "$LOG" lived
 }
 
-@test "--wait-all: when the lock is lost, what is left is stopped" {
+@test "--wait-all: when the lock is lost, descendants are stopped" {
   background "$REDLOCK" run --ttl 1s --kill-after 200ms --wait-all L -- sh -c \
     'setsid sh -c "trap \"\" TERM; echo \$\$ >\"\$0\"; while :; do sleep 0.02; done" "$0" >/dev/null 2>&1 & exit 4' "$LOG"
   wait_for "$LOG"
@@ -546,7 +437,7 @@ HOP
     'trap "" TERM; echo "$REDLOCK_NAME $REDLOCK_FENCE ${#REDLOCK_TOKEN}" >"'"$SCRATCH"'/told"; until [ -e "'"$SCRATCH"'/go" ]; do sleep 0.05; done; echo done >>"'"$SCRATCH"'/told"' -- 5 stubborn
   cli A del L
   wait_for "$SCRATCH/told"
-  wait_until "$BOUND" nothing_of_the_job
+  wait_until "$BOUND" job_is_gone
   assert_free L
   touch "$SCRATCH/go"
   await "$TOP"
@@ -602,23 +493,7 @@ SCRIPT
 # clock_that_jumps: sets $SHIM, to be preloaded: adds the seconds in $SCRATCH/offset to the time since
 # boot.
 clock_that_jumps() {
-  build_shim <<'SHIM'
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-int clock_gettime(clockid_t clock, struct timespec* now) {
-  const int result = (int)syscall(SYS_clock_gettime, clock, now);
-  FILE* file = clock == CLOCK_BOOTTIME ? fopen(getenv("OFFSET_FILE"), "re") : NULL;
-  if (file != NULL) {
-    long seconds = 0;
-    if (fscanf(file, "%ld", &seconds) == 1) now->tv_sec += seconds;
-    fclose(file);
-  }
-  return result;
-}
-SHIM
+  preload jumping_clock.c
   export OFFSET_FILE=$SCRATCH/offset
 }
 
@@ -626,9 +501,9 @@ SHIM
   clock_that_jumps
   local who
   for who in worker top; do
-    rm -f "$LOG" "$LOG.pids" "$OFFSET_FILE"
+    rm -f "$LOG" "$OFFSET_FILE"
     LD_PRELOAD=$SHIM run_job --ttl 2s --kill-after 300ms -- 5 tree
-    wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+    wait_until "$BOUND" has_processes 2
     if [[ $who == top ]]; then # alone to see it, woken by a signal that is for the job
       kill -STOP "$WORKER"
       wait_until "$BOUND" stopped "$WORKER"
@@ -637,7 +512,7 @@ SHIM
     [[ $who == worker ]] || kill -USR1 "$TOP"
     await "$TOP"
     assert_status 80
-    nothing_of_the_job
+    job_is_gone
     gone "$WORKER"
     [[ $(last TERM) == 0 && $(last USR1) == 0 && $(last end) == 0 ]] || fail "$who" "$(tail -n 3 "$LOG")"
     cli A del L

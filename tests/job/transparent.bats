@@ -14,7 +14,7 @@ setup() {
 }
 teardown() { stop_all; }
 
-# compare COMMAND…: COMMAND, which runs the words it finds behind it, runs look.py, and then look.py
+# compare COMMAND…: COMMAND, which runs the words after its own, runs look.py, and then look.py
 # under redlock. Both write their findings to a file, and have the same standard descriptors.
 compare() {
   local look=("$PYTHON" -SEI "$LOOK") way

@@ -22,7 +22,7 @@ needs_channels() {
   ((${#CHANNELS[@]})) || skip 'this server lets all users use all channels (Redis 6.2)'
 }
 
-# acl_of_page: needs_users, and sets ACL, the words behind ACL SETUSER on the page.
+# acl_of_page: needs_users, and sets ACL, the words after ACL SETUSER on the page.
 acl_of_page() {
   needs_users
   local word words

@@ -65,7 +65,7 @@ was_told() {
   assert_status 0
   [[ $stderr =~ 'the lock is free, and it is our turn'|'the lock may be ours in ' ]] || fail "$1 was not told: $stderr"
 }
-# stand_in_queue N: so many wait for $LOCK, and so many listen, on whatever nodes.
+# stand_in_queue N: N runs wait for $LOCK, and N listen, on whatever nodes.
 stand_in_queue() {
   ask_node "$OWNER" "zcard redlock:{$LOCK}:queue" && [[ $SAID == "$1" ]] || return 1
   find_channels wake && ((${#HEARD[@]} == $1))
@@ -96,7 +96,7 @@ assert_sent_sharded() {
   refute_contains "$(cli "$1" cluster info)" stats_messages_publish_sent
 }
 
-# renew_soon: the holder of $LOCK hears something, and renews the lock at once.
+# renew_soon: the holder of $LOCK gets a message, and renews the lock immediately.
 renew_soon() {
   local channel
   wait_until "$BOUND" hears

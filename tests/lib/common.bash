@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2178
 #
-# What the bats suites share: real servers, fake ones, background jobs and bounded waits. A suite
+# Helpers of all bats suites: real servers, fake ones, background jobs and bounded waits. A suite
 # begins with
 #
 #   load ../lib/common
@@ -19,10 +19,10 @@ SOURCE=${TESTS%/*}
 REDLOCK=${REDLOCK:-$SOURCE/build/release/redlock}
 PYTHON=/usr/bin/python3 # Debian's, which has python3-redis
 SCRATCH=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
-BOUND=20 # seconds any wait may take where nothing else is said
+BOUND=20 # seconds that a wait may take by default
 export REDLOCK SOURCE
-# Servers made for a test are fresh, and some tests restart them; what redlock makes of that is the
-# matter of restart.bats.
+# Servers of a test are always fresh, and redlock distrusts a fresh server; restart.bats tests
+# that.
 export REDLOCK_RESTART_GRACE=0
 # The default of 200 ms is less than a loaded machine may take for an answer. A server that is stopped in a
 # test delays a command by this time.
@@ -30,11 +30,11 @@ export REDLOCK_SERVER_TIMEOUT=1s
 export REDLOCK_CONFIG=/dev/null # not this machine's
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
 unset GITHUB_RUN_ID CI_JOB_URL BUILDKITE_BUILD_URL CIRCLE_BUILD_URL BUILD_URL TF_BUILD BUILD_BUILDID
-unset CI          # where tests are run is no matter of theirs
-export NO_COLOR=1 # nor is the terminal
+unset CI          # tests behave alike in CI and elsewhere
+export NO_COLOR=1 # and on each terminal
 
-# A test starts some hundred processes; what can be done without one is: it takes the time of running them all.
-export NAP=${BATS_RUN_TMPDIR:-/tmp}/nap # a pipe that never has anything to read; jobs use it instead of sleep, too
+# Most of the time of a run goes into starting processes, so helpers do without them where they can.
+export NAP=${BATS_RUN_TMPDIR:-/tmp}/nap # a pipe that is always empty; jobs use it instead of sleep, too
 [[ -p $NAP ]] || mkfifo "$NAP" 2>/dev/null || [[ -p $NAP ]]
 
 # Other releases of bats have other functions inside.
@@ -87,15 +87,15 @@ assert_no_key() {
   [[ $found == 0 ]] || fail "$1, asked whether $2 exists: $found; it is $(cli "$1" get "$2")"
 }
 
-# assert_free NAME: NAME can be locked at once on $REDLOCK_SERVERS.
+# assert_free NAME: NAME can be locked immediately on $REDLOCK_SERVERS.
 assert_free() {
   "$REDLOCK" run -n "$1" -- true || fail "the lock $1 is not free (status $?)"
 }
 
-# assert_no_overlap LOG: in LOG, made of lines "start …" and "end …", never two jobs at once.
+# assert_no_overlap LOG: in LOG, made of lines "start …" and "end …", never two jobs at the same time.
 assert_no_overlap() {
   awk '$1 == "start" && ++n > 1 { exit 1 } $1 == "end" && --n < 0 { exit 1 } END { if (n) exit 1 }' \
-    "$1" || fail "two jobs at once:" "$(cat "$1")"
+    "$1" || fail "two jobs at the same time:" "$(cat "$1")"
 }
 
 # ---- waiting ---------------------------------------------------------------------------------
@@ -117,8 +117,8 @@ wait_until() {
 # nap [SECONDS]: 20 ms, without a process.
 nap() { read -rt "${1:-0.02}" <>"$NAP" || true; }
 
-# situation: prints what a failure is to be understood by: what all processes below this shell are at, and
-# what those of `background` have said last.
+# situation: prints context for a failure: the processes below this shell and what each waits for, and
+# the last output of those of `background`.
 situation() {
   "$PYTHON" -B "$TESTS/lib/processes.py" $$
   tail -n 5 "$SCRATCH"/background.*.{out,err} 2>/dev/null | sed 's/^/  /'
@@ -165,7 +165,7 @@ has_value() { [[ $(answer "$1" get "$2") == $3 ]]; }
 # cools SERVER KEY: the minimum hold is not over.
 cools() { has_value "$1" "$2" 'cooling:*'; }
 
-# wait_for_life KEY LEAST MOST SERVER…: until KEY has so many milliseconds to live there.
+# wait_for_life KEY LEAST MOST SERVER…: until KEY has LEAST to MOST milliseconds to live there.
 wait_for_life() {
   local server
   for server in "${@:4}"; do
@@ -178,7 +178,7 @@ lives() {
   (($3 <= left && left <= $4))
 }
 
-# gone PID: no such process, or a zombie nobody has fetched yet.
+# gone PID: there is no such process, or it is a zombie.
 gone() {
   local stat
   IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
@@ -244,7 +244,7 @@ await() {
 # ---- time-outs --------------------------------------------------------------------------------
 
 # bats_kill_childprocesses_of PID: replaces bats' own, which it calls when BATS_TEST_TIMEOUT is over. That one
-# sends a TERM to the children of the test's shell only, and a test whose grandchild hangs goes on to hang. This
+# sends a TERM to the children of the test's shell only, so a grandchild that hangs stays. This
 # one kills, by their PIDs, all processes below that shell, and those that have left it but have its environment.
 bats_kill_childprocesses_of() {
   local pid entry children next below=("$1") doomed=()
@@ -356,11 +356,11 @@ server_at_least() {
 needs_tls() {
   local said
   server_at_least 6 || skip 'this server speaks no TLS (Redis 6)'
-  said=$(timeout 20 "$(server_program)" --port 0 --tls-port 1 2>&1 || true) # no certificate: it ends at once
+  said=$(timeout 20 "$(server_program)" --port 0 --tls-port 1 2>&1 || true) # no certificate: it ends immediately
   [[ $said != *'finding TLS support'* && $said != *'Bad directive'* ]] || skip 'this server was built without TLS'
 }
 
-# free_port: prints a TCP port that the kernel gives to nobody by itself, by chance: who finds it taken tries again
+# free_port: prints a TCP port at random, outside of the kernel's own range: if it is taken, the caller tries again
 # with another one.
 free_port() { echo $((20000 + SRANDOM % 12000)); }
 
@@ -518,7 +518,7 @@ start_listener() {
 
 LISTENERS=0
 
-# full_pipe: $SCRATCH/pipe takes no byte more, until $SCRATCH/read is there; then what else has come is
+# full_pipe: $SCRATCH/pipe takes no byte more, until $SCRATCH/read is there; then all later text is
 # written to it.
 full_pipe() {
   mkfifo "$SCRATCH/pipe"
@@ -548,7 +548,7 @@ black_hole() { start_listener BLACK_HOLE listener.py black_hole "$@"; }
 # reading; an empty TEXT: closes instead. Sets GARBAGE_URI, GARBAGE_PORT.
 garbage_server() { start_listener GARBAGE listener.py garbage "$(printf '%b.' "$1")"; }
 
-# delay_proxy UPSTREAM MS: UPSTREAM (a socket's path or HOST:PORT) behind a line that takes MS
+# delay_proxy UPSTREAM MS: UPSTREAM (a socket's path or HOST:PORT) over a line that takes MS
 # milliseconds in each direction; sets PROXY_URI, PROXY_PORT. Of several upstreams (A,B), each
 # connection gets the next one.
 delay_proxy() {
@@ -628,7 +628,7 @@ assert_nothing_left() {
 # has_no_keys SERVER: the same as a question, for wait_until.
 has_no_keys() { [[ -z $(keys_left "$1") ]]; }
 
-# wait_until_clean SERVER…: until that is so. For servers of which a quorum was enough for redlock to end.
+# wait_until_clean SERVER…: until the servers have no keys. redlock ends when a quorum has answered.
 wait_until_clean() {
   local server
   for server in "$@"; do
@@ -660,15 +660,15 @@ time_given() { calls_of "$1" pexpire; }
 wait_for_renewal() { wait_until "$BOUND" given_more_time "$1" "$(time_given "$1")"; }
 given_more_time() { (($(time_given "$1") > $2)); }
 
-# outlast SERVER KEY: until the time that KEY has to live there now is over. Who still has it then, has
-# renewed it.
+# outlast SERVER KEY: until the time that KEY has to live there now is over. A server that still has it has
+# had a renewal.
 outlast() {
   local end=$(($(cli "$1" pttl "$2") + $(now_ms)))
   wait_until 40 past "$end"
 }
 past() { (($(now_ms) > $1)); }
 
-# kept_up: the worker did not stand still for the 50 ms that a short lease leaves it. If it did, on a loaded machine, the
+# kept_up: the worker never stood still for the 50 ms that a short lease leaves it. If it did, on a loaded machine, the
 # supervisor acts in its place, and $stderr has other words.
 kept_up() { [[ $stderr != *'is stopped or stuck, killed'* ]]; }
 
@@ -687,8 +687,8 @@ wait_until_listening() {
 }
 listens() { [[ $(answer "$1" pubsub channels '*:told:*') == *:told:* ]]; }
 
-# wait_until_settled SERVER…: and until the renewals that go with that are done: no other is to be
-# expected before ttl/3. They are EVALs; waiters ask by EVALSHA.
+# wait_until_settled SERVER…: and until the renewals that go with that are done: no other one is
+# due before ttl/3. They are EVALs; waiters ask by EVALSHA.
 wait_until_settled() {
   local before='' now=none try server
   wait_until_listening "$@"
@@ -701,7 +701,7 @@ wait_until_settled() {
   fail "renewals without end"
 }
 
-# on_terminal COLUMNS COMMAND…: prints what the command prints on a terminal that has so many.
+# on_terminal COLUMNS COMMAND…: prints the command's output on a terminal that has COLUMNS columns.
 on_terminal() {
   timeout 20 "$PYTHON" - "$@" <<'PY'
 import fcntl, os, pty, struct, sys, termios
@@ -711,7 +711,7 @@ if pid == 0:
     os.execv(sys.argv[2], sys.argv[2:])
 data = b""
 ends = 0
-while ends < 2:  # what is written just before the end may come after the first EIO
+while ends < 2:  # output just before the end may come after the first EIO
     try:
         data += os.read(fd, 4096)
     except OSError:
@@ -721,7 +721,7 @@ print(data.decode().replace("\r", ""), end="")
 PY
 }
 
-# scenario: what stands on standard input, a script in the words of tests/lib/terminal.py.
+# scenario: runs the script on standard input, in the words of tests/lib/terminal.py.
 scenario() {
   { echo 'from terminal import *' && cat; } >"$SCRATCH/scenario.py"
   PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 240 "$PYTHON" "$SCRATCH/scenario.py" 3>&-

@@ -2,7 +2,7 @@
 #
 # complete.py SHELL LINE...: types each line and a tab into that shell (bash, zsh, zsh-installed or fish) on a
 # terminal, and prints the words that it became, one line for each: <redlock><run>. The shell carries out one key
-# after the other: the keys behind the tab put a command before the line that prints it, and need no pause.
+# after the other: the keys after the tab put a command before the line that prints it, and need no pause.
 import os
 import pty
 import select
@@ -40,7 +40,7 @@ def main():
         os.execvp(COMMANDS[shell][0], COMMANDS[shell])
     output = b""
 
-    # type_line KEYS COUNT: types, and reads what the shell shows until the file has so many lines.
+    # type_line KEYS COUNT: types, and reads what the shell shows until the file has COUNT lines.
     def type_line(keys, count):
         nonlocal output
         os.write(terminal, keys.encode())

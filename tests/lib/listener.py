@@ -4,7 +4,7 @@
 
 closed                      takes a port and does not listen there: connections to it are refused
 black_hole [ADDRESS PORT]   has a backlog that is full: connecting hangs
-garbage TEXT.               answers every request with TEXT; without TEXT hangs up. The full stop behind TEXT is not
+garbage TEXT.               answers every request with TEXT; without TEXT hangs up. The full stop after TEXT is not
                             part of it: it keeps the shell from dropping newlines at the end.
 deaf SOCKET                 forwards to the Unix socket SOCKET, but hangs up as soon as a SUBSCRIBE has been answered
 hang_up SOCKET WORD [always]  forwards to SOCKET, but hangs up on the first client (or on each) that sends WORD,

@@ -32,7 +32,7 @@ is() {
 }
 
 # agreed_fence LOCK: prints the fence that a quorum of the servers A, B and C has. One of them may be
-# behind, or ahead: its vote was not needed.
+# lower, or higher: its vote was not needed.
 agreed_fence() {
   local server
   for server in A B C; do cli "$server" hget "redlock:{$1}:fence" value; done | sort | uniq -d | grep . ||

@@ -53,6 +53,11 @@ class Process:
     def children(self):
         return [Process(int(pid)) for pid in self._read(f"task/{self.pid}/children").split()]
 
+    def waited(self):
+        """For how many ms it was ready to run and had no processor; without end if the kernel does not count."""
+        fields = self._read("schedstat").split()
+        return int(fields[1]) / 1e6 if fields else float("inf")
+
     def command_line(self):
         return self._read("cmdline")
 

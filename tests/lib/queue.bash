@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
 #
-# What the suites about waiting jobs share: a job that holds a lock, jobs that wait for it, and what the
+# Helpers for suites about waiting jobs: a job that holds a lock, jobs that wait for it, and what the
 # servers know and say of them. To be loaded after lib/common and lib/looking.
 
 # of_lock NAME: what follows is about that lock; sets LOCK, its keys QUEUE, ALIVE, WAITERS and TURN, and LOG, its
@@ -18,7 +18,7 @@ of_lock L
 
 # ---- jobs --------------------------------------------------------------------------------------
 
-# hold [OPTION…]: a job has the lock, until let_go; sets HOLDER. It is there on all $SERVERS.
+# hold [OPTION…]: starts a job under the lock, until let_go; sets HOLDER (PID). All $SERVERS have its key.
 hold() {
   local held=$SCRATCH/held.$LOCK server
   rm -f "$SCRATCH/go.$LOCK" "$held"
@@ -29,7 +29,7 @@ hold() {
   for server in "${SERVERS[@]:-A}"; do wait_for_key "$server" "$LOCK"; done
 }
 
-# hold_twice: the same, and inside of that job it is had once more, until $INNER.go is there; then
+# hold_twice: the same, and the job runs redlock for the same lock again, until $INNER.go is there; then
 # $INNER.over is written.
 hold_twice() {
   rm -f "$SCRATCH/go.$LOCK"
@@ -40,7 +40,7 @@ hold_twice() {
   wait_for "$INNER"
 }
 
-# renew_soon SERVER: the holders are told something there, and renew their locks at once: a server that has forgotten
+# renew_soon SERVER: sends the holders a message there, so that they renew immediately: a server that has forgotten
 # a lock gets it back.
 renew_soon() {
   local channel
@@ -72,13 +72,13 @@ refused_more() { has_texts "$SCRATCH/background.$1.err" 'acquire: refused' $(($2
 
 # ---- the queue -----------------------------------------------------------------------------------
 
-# in_queue SERVER: prints who stands there, by their random names, in their order.
+# in_queue SERVER: prints the random names of the waiters, in their order.
 in_queue() { cli "$1" zrange "$QUEUE" 0 -1; }
 
-# waiters SERVER: prints how many.
+# waiters SERVER: prints how many wait there.
 waiters() { cli "$1" zcard "$QUEUE"; }
 
-# queued COUNT: so many stand in the queue of every server.
+# queued COUNT: this many stand in the queue of every server.
 queued() {
   local server
   for server in "${SERVERS[@]:-A}"; do
@@ -86,11 +86,11 @@ queued() {
   done
 }
 queued_at_least() { (($(waiters "$1") >= $2)); }
-SOON=10 # seconds: who does not leave counts for 20 s, and is forgotten then
+SOON=10 # seconds: a waiter that does not leave is forgotten after 20 s
 nobody_waits() { queued 0; }
 assert_nobody_waits() { nobody_waits || fail "somebody waits: $(in_queue A)"; }
 
-# waiter_of PID: prints by what name that process stands in the queue of A.
+# waiter_of PID: prints the name of that process in the queue of A.
 waiter_of() {
   local fields i
   mapfile -t fields < <(answer A hgetall "$WAITERS")
@@ -99,7 +99,7 @@ waiter_of() {
   done
 }
 
-# hears PID: that one listens on every server.
+# hears PID: this waiter listens on every server.
 hears() {
   local name server
   name=$(waiter_of "$1")
@@ -109,14 +109,14 @@ hears() {
   done
 }
 
-# listening COUNT: so many waiters listen on A.
+# listening COUNT: this many waiters listen on A.
 listening() { [[ $(cli A pubsub channels "redlock:{$LOCK}:wake:*" | grep -c wake) == "$1" ]]; }
 
-# until_when SERVER WAITER: prints until when it counts, in ms.
+# until_when SERVER WAITER: prints until when the server counts that waiter, in ms since 1970.
 until_when() { cli "$1" zscore "$ALIVE" "$2"; }
 later() { (($(until_when "$1" "$2") > $3)); }
 
-# plant SERVER COUNT TICKET MS WHO: so many stand in that queue, from this ticket on, and count for so many ms,
+# plant SERVER COUNT TICKET MS WHO: COUNT waiters stand in that queue, from this ticket on, and count for MS ms,
 # though there are no such processes: planted1, planted2 and so on. WHO is their record.
 plant() {
   cli "$1" eval 'local now = redis.call("TIME")

@@ -22,7 +22,7 @@ promptly() {
   took=$(((${EPOCHREALTIME/./} - began) / 1000))
 }
 
-# took_less_than MS: what was timed did.
+# took_less_than MS: the last timed command took less.
 took_less_than() { ((took < $1)) || fail "it took $took ms" "${stderr-}"; }
 
 assert_silent() { [[ -z $stderr ]] || fail "it says: $stderr"; }

@@ -4,7 +4,7 @@
 
 Forwards connections to that server. On SIGUSR1 it ends its connections to the server, and swallows from
 then on what the clients of these send: they see neither an answer nor an end. New connections work. This
-is what a client sees of haproxy, stunnel or ssh -L when the network behind them has changed. On SIGUSR2 it
+is what a client sees of haproxy, stunnel or ssh -L when the network on their other side has changed. On SIGUSR2 it
 sends the server what it has swallowed, and drops the answers.
 """
 import os

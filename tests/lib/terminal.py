@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Somebody at a terminal: runs a command (an interactive shell, as a rule) on a pseudo-terminal in a
-session of its own, types, and looks at what a user would see and at the processes behind it.
+session of its own, types, and looks at what a user would see and at its processes.
 
     at = Terminal("bash")
     at.type("redlock run L -- job\n")
@@ -31,7 +31,7 @@ ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 def until(what, condition, bound=BOUND):
     deadline = time.monotonic() + bound
     while True:
-        # Looked at once more after it: a machine that stood still has not decided anything.
+        # One more look after it: a machine that stood still has not decided anything.
         over = time.monotonic() > deadline
         result = condition()
         if result:
@@ -103,7 +103,7 @@ class Log:
         until("the job runs", lambda: self.last_beat() > now)
 
     def ask(self):
-        """Lets a job that is to be asked for it read a line."""
+        """Lets a job that has the habit "asked" read a line."""
         with open(self.path + ".ask", "w"):
             pass
 

@@ -277,7 +277,7 @@ write_nodes_conf() {
 take_over_slots() {
   local name words=() epoch=0
   for name in "${CLUSTER_PRIMARIES[@]}"; do
-    # Two with the same epoch would settle that later, and if a slot moves just then, it has two owners for ever.
+    # Two with the same epoch would settle that later, and if a slot moves just then, it keeps two owners.
     wait_until "$BOUND" knows_epoch "$name" "$epoch" || return 1
     say_ok "$name" cluster failover takeover || return 1
     read_epoch "$name" my || return 1

@@ -113,8 +113,8 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   "$PYTHON" -SEIc 'import sys; sys.exit(not 10 < float(sys.argv[1]) <= 20)' "$(member valid_for_s)" || fail "$output"
 }
 
-# refused: prints what a program reads of the last output, which must be an object.
-refused() {
+# describe_conflict: prints what a program reads of the last output, which must be an object.
+describe_conflict() {
   "$PYTHON" -SEIc 'import json, sys; j = json.load(sys.stdin); h = j["holder"] or {}
 print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("command"), j["left_s"])' <<<"$output"
 }
@@ -126,24 +126,24 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
   run --separate-stderr "$REDLOCK" acquire --json -n L
   assert_status 1
   [[ -z $stderr ]] || fail "$stderr"
-  line=$(refused)
+  line=$(describe_conflict)
   [[ $line =~ ^"False L held someone "[0-9]+" redlock acquire L "1[0-9.]+$ ]] || fail "$line"
   refute_contains "$output" "$token"
   run --separate-stderr "$REDLOCK" acquire --json -w 1 -E 0 L
   assert_status 0
-  [[ $(refused) == 'False L held someone '* ]] || fail "$output"
+  [[ $(describe_conflict) == 'False L held someone '* ]] || fail "$output"
   assert_one_line "$stderr"
 
   everywhere set foreign somebody
   run --separate-stderr "$REDLOCK" acquire --json -n foreign
   assert_status 1
-  [[ $(refused) == 'False foreign foreign None None None None' ]] || fail "$output"
+  [[ $(describe_conflict) == 'False foreign foreign None None None None' ]] || fail "$output"
   everywhere set revoked "revoked:$token" px 600000
   run --separate-stderr "$REDLOCK" acquire --json -n revoked
-  [[ $(refused) == 'False revoked revoked None None None '[56]* ]] || fail "$output"
+  [[ $(describe_conflict) == 'False revoked revoked None None None '[56]* ]] || fail "$output"
   everywhere rpush list one
   run --separate-stderr "$REDLOCK" acquire --json -n list
-  [[ $(refused) == 'False list foreign None None None None' ]] || fail "$output"
+  [[ $(describe_conflict) == 'False list foreign None None None None' ]] || fail "$output"
 
   run --separate-stderr "$REDLOCK" acquire --json --server-wait 0 -S "unix://$SCRATCH/none" L
   assert_status 69
@@ -181,7 +181,7 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
 @test "acquire: a reader that reads too late gets no token of a lock that has expired" {
   servers 1
   full_pipe
-  background bash -c 'exec "$REDLOCK" acquire -vv -n --ttl 1s L >"$0"' "$SCRATCH/pipe"
+  background bash -c 'exec "$REDLOCK" acquire -vv -n --server-wait 60s --ttl 1s L >"$0"' "$SCRATCH/pipe"
   wait_for_line "$BACKGROUND_ERR" 'was acquired'
   kill -STOP "$BACKGROUND_PID"
   wait_until "$BOUND" lacks_key A L
@@ -438,7 +438,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   [[ $(grep -c "\"fence\":$(cli A hget 'redlock:{L}:fence' value)" <<<"$log") == 2 ]] || fail "$log"
   [[ $(grep -c '"held":' <<<"$log") == 1 ]] || fail "$log"
   refute_contains "$log" "$token"
-  # What was not released leaves no line, nor does anything with 0 lines to be kept.
+  # A lock that was not released leaves no line, nor does any lock if 0 lines are kept.
   release L "$token"
   assert_80
   [[ $(cli A xlen 'redlock:{L}:log') == 2 ]]
@@ -453,7 +453,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   assert_status 1
 }
 
-@test "acquire: many at once: one of them has it, and the others after it" {
+@test "acquire: many at the same time: one of them has it, and the others after it" {
   servers 3
   local i pids=()
   for i in 1 2 3 4 5; do

@@ -3,7 +3,7 @@
 # bats file_tags=memory,slow
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
-# Several locks at once (--also): all or nothing, in one order everywhere, and the end of one of them is the
+# Several locks at the same time (--also): all or nothing, in one order everywhere, and the end of one of them is the
 # end of the job.
 
 load ../lib/common
@@ -87,7 +87,7 @@ all_free() {
   [[ $(grep -c start "$SCRATCH/log") == 60 ]]
 }
 
-@test "also: all or nothing: if one of them is held, the others are given back" {
+@test "also: all or nothing: if one of them is held, the others are released" {
   servers 3
   local lock
   for lock in a m z; do
@@ -186,7 +186,7 @@ all_free() {
     kill "-$signal" "$TOP"
     wait_until "$BOUND" got "$signal" 1
   done
-  # What came twice has come by now: the second one would be behind the last signal.
+  # A signal that comes twice has come twice: the second one would come before the last signal.
   nap 0.3
   : >"$SCRATCH/job.go"
   await "$TOP"
@@ -200,7 +200,7 @@ all_free() {
   local channel
   wait_until "$BOUND" told
   cli A set a thief >/dev/null
-  cli A publish "$channel" x >/dev/null # it renews at once
+  cli A publish "$channel" x >/dev/null # it renews immediately
   wait_until "$BOUND" got TERM 1
   nap 0.3
   : >"$SCRATCH/job.go"
@@ -227,25 +227,25 @@ all_free() {
 
 @test "also: what cannot be is refused" {
   servers 1
-  refused() {
+  assert_rejected() {
     run --separate-stderr "$REDLOCK" run m --also "$@" -- touch "$SCRATCH/ran"
     assert_status 64
     assert_contains "$stderr" "$expected"
   }
   local expected="the lock 'm' is named twice"
-  refused m
-  expected="the lock 'a' is named twice" refused a --also a
-  expected='lock name' refused 'redlock:{a}'
-  expected='lock name' refused ''
-  REDLOCK_STAGE='1 9 0' expected=REDLOCK_STAGE refused a
-  REDLOCK_STAGE='x' expected=REDLOCK_STAGE refused a
-  REDLOCK_STAGE='2 9 0' expected=REDLOCK_STAGE refused a
+  assert_rejected m
+  expected="the lock 'a' is named twice" assert_rejected a --also a
+  expected='lock name' assert_rejected 'redlock:{a}'
+  expected='lock name' assert_rejected ''
+  REDLOCK_STAGE='1 9 0' expected=REDLOCK_STAGE assert_rejected a
+  REDLOCK_STAGE='x' expected=REDLOCK_STAGE assert_rejected a
+  REDLOCK_STAGE='2 9 0' expected=REDLOCK_STAGE assert_rejected a
   # Nobody makes it write to a descriptor, or read its configuration from another place.
   exec 7>"$SCRATCH/seven"
-  REDLOCK_STAGE='0 9000000000000000000 7' expected=REDLOCK_STAGE refused a --metrics-file "$SCRATCH/metrics"
+  REDLOCK_STAGE='0 9000000000000000000 7' expected=REDLOCK_STAGE assert_rejected a --metrics-file "$SCRATCH/metrics"
   exec 7>&-
   [[ ! -s $SCRATCH/seven ]]
-  REDLOCK_STAGE_PIPES="0 $SCRATCH/config" expected=REDLOCK_STAGE_PIPES refused a --config "$SCRATCH/config" <<<'ttl = "9s"'
+  REDLOCK_STAGE_PIPES="0 $SCRATCH/config" expected=REDLOCK_STAGE_PIPES assert_rejected a --config "$SCRATCH/config" <<<'ttl = "9s"'
   run -127 "$REDLOCK" run m --also a -- "$SCRATCH/nothing"
   assert_status 127
   [[ ! -e $SCRATCH/ran ]]
@@ -291,7 +291,7 @@ stubborn_job_with_both() {
 # child_of PID: sets CHILD to its first child.
 child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
 
-@test "also: if the job must be killed, the other locks are given back all the same" {
+@test "also: if the job must be killed, the other locks are released all the same" {
   servers 1
   local lock job began
   for lock in a m; do
@@ -308,7 +308,7 @@ child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
   done
 }
 
-@test "also: somebody kills the redlock of a later lock: the job dies at once, and a message says why" {
+@test "also: somebody kills the redlock of a later lock: the job dies immediately, and a message says why" {
   servers 1
   job_with_both
   child_of "$TOP"   # the worker of a

@@ -12,7 +12,7 @@ setup_file() { cc -O1 -shared -fPIC -o "$BATS_FILE_TMPDIR/clock.so" "$TESTS/lib/
 setup() { export REDLOCK_RESTART_GRACE=0; }
 teardown() { stop_all; }
 
-# set_clock NAME SECONDS: that server's clock is ahead by so much from now on; returns when the server has seen it.
+# set_clock NAME SECONDS: from now on, that server's clock is ahead by SECONDS; returns when the server has seen it.
 set_clock() {
   echo "$2" >"$SCRATCH/clock.$1.new"
   mv "$SCRATCH/clock.$1.new" "$SCRATCH/clock.$1"
@@ -25,7 +25,7 @@ shows() {
   ((ahead > $2 - 5 && ahead < $2 + 5))
 }
 
-# clocked NAME SECONDS [OPTION…]: a server with a clock of its own, which is ahead by so much.
+# clocked NAME SECONDS [OPTION…]: a server with a clock of its own, which is ahead by SECONDS.
 clocked() {
   set_clock "$1" "$2"
   CLOCK=$SCRATCH/clock.$1 LD_PRELOAD=$BATS_FILE_TMPDIR/clock.so start_server "$1" "${@:3}"

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
 #
-# Many want one lock: never two at once, and nobody is forgotten.
+# Many want one lock: never two have it at the same time, and nobody is forgotten.
 #
-# The contenders of a test stand behind a gate, a lock on a local file, and rush off together when
+# The contenders of a test stand at a gate, a lock on a local file, and rush off together when
 # it opens. Their jobs log "start" and "end" with O_APPEND, so that the order of the lines is the
 # order of the events.
 
 load ../lib/common
 
 setup() {
-  unset REDLOCK_SERVER_TIMEOUT # who does not wait asks for two seconds only, the longer in rounds of this
+  unset REDLOCK_SERVER_TIMEOUT # a run with -n asks for two seconds only, the longer in rounds of this
   LOG=$SCRATCH/log
   GATE=$SCRATCH/gate
   : >"$LOG"
@@ -30,7 +30,7 @@ close_gate() {
 is_closed() { ! flock -n "$GATE" true; }
 open_gate() { kill -KILL "$TOOL_PID"; }
 
-# contender ARG…: `redlock run ARG… L -- a job that logs`, behind the gate. flock becomes redlock.
+# contender ARG…: `redlock run ARG… L -- a job that logs`, at the gate. flock becomes redlock.
 contender() {
   # shellcheck disable=SC2016 # expanded by the job's shell
   setpriv --pdeathsig KILL flock -sF "$GATE" "$REDLOCK" run "$@" L -- \
@@ -220,6 +220,6 @@ duels() {
   kill_server E
   duels 8
   resume_server B
-  # Its questions and the releases behind them are still in the socket, in order.
+  # Its questions and the releases after them are still in the socket, in order.
   assert_one_left_at_most A B C D
 }

@@ -19,7 +19,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 
 # ---- the holder is told ------------------------------------------------------------------------
 
-@test "force: the job is told at once, the status is 80, and the message says who it was" {
+@test "force: the job is told immediately, the status is 80, and the message says who it was" {
   kill_server C
   start_job --on-lost 'echo "$REDLOCK_NAME" >"$SCRATCH/lost"'
   wait_until_listening A B
@@ -50,7 +50,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   line=$(cli A xrange 'redlock:{L}:log' - +)
   [[ $line == *event?revoked?run?"$(printf %s $TOKEN | sha1sum | cut -c 1-16)"?data?*'"command":"redlock release --force L"'*'"user":"ops"'* ]] || fail "$line"
   assert_no_key C 'redlock:{L}:log'
-  # Not again, and not if nothing is to be logged.
+  # Not again, and not if the log is switched off.
   force --yes L
   [[ $(cli A xlen 'redlock:{L}:log') == 1 ]]
   everywhere del L 'redlock:{L}:log'
@@ -94,7 +94,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   [[ -n $(time_of end) ]] || fail "the job is not gone yet"
   wait_for "$LOG.next"
   awk '$1 == "start" { print $2 }' "$LOG.next" >"$SCRATCH/next"
-  (($(time_of end) <= $(<"$SCRATCH/next"))) || fail "two jobs at once:" "$(cat "$LOG" "$LOG.next")"
+  (($(time_of end) <= $(<"$SCRATCH/next"))) || fail "two jobs at the same time:" "$(cat "$LOG" "$LOG.next")"
   await "$HOLDER"
   assert_status 80
   touch "$LOG.next.finish"
@@ -102,7 +102,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_status 7
 }
 
-@test "force: whoever waits at a terminal is told of it, and who has the lock after that" {
+@test "force: a waiter at a terminal is told of it, and who has the lock after that" {
   everywhere set L $TOKEN px 60000
   export OTHER B_SOCKET C_SOCKET
   scenario <<'SCENARIO'
@@ -175,7 +175,7 @@ SCENARIO
   assert_status 0
   wait_for_value L "revoked:$TOKEN {*" B
   [[ $(cli B pttl L) == -1 ]]
-  # Whose holder is dead is locked for ever then.
+  # A lock whose holder is dead never expires then.
   assert_contains "$stderr" 'it has no time to live, and if its holder is dead, only --now frees it'
   force --now --yes L
   assert_status 0
@@ -200,9 +200,9 @@ SCENARIO
   wait_until_clean A B C
 }
 
-# ---- at once -----------------------------------------------------------------------------------
+# ---- immediately -------------------------------------------------------------------------------
 
-@test "force --now: the lock is free at once, and the job is told all the same" {
+@test "force --now: the lock is free immediately, and the job is told all the same" {
   kill_server C
   start_job
   wait_until_listening A B
@@ -293,11 +293,16 @@ SCENARIO
 
 @test "force --now: servers that fail when a key without a job is deleted: that is not free" {
   needs_users
-  "$REDLOCK" run --min-hold 60s L -- true
+  local server name
+  # A quorum is enough for redlock to begin the job, and to end.
+  start_job --min-hold 60s
+  for server in A B C; do wait_for_key "$server" L; done
+  : >"$LOG.finish"
+  await "$HOLDER"
+  wait_for_value L 'cooling:*' A B C
   everywhere set plain anybodys-secret px 60000
   cli B acl setuser default -del
   cli C acl setuser default -del
-  local name
   for name in L plain; do
     force --now --yes "$name"
     assert_status 69

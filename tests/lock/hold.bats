@@ -12,8 +12,8 @@ load ../lib/looking
 setup() { export USER=ops LOGNAME=ops; }
 teardown() { stop_all; }
 
-# hold ARG…: sets $token; fails unless it is printed alone.
-hold() {
+# run_hold ARG…: sets $token; fails unless it is printed alone.
+run_hold() {
   run --separate-stderr "$REDLOCK" hold "$@"
   assert_status 0
   [[ -z $stderr && $output =~ ^[0-9a-f]{40}$ ]] || fail "not a token alone: $output" "$stderr"
@@ -36,7 +36,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 
 @test "hold: keeps everybody out for its time, also a client that only sets the key" {
   servers 1
-  hold --for 2h -m 'schema migration' L
+  run_hold --for 2h -m 'schema migration' L
   [[ $(cli A get L) == "$token" ]]
   assert_between 7100000 "$(cli A pttl L)" 7200000
   [[ -z $(cli A set L foreign NX PX 1000) ]]
@@ -50,7 +50,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
   kill_server B
   local before
   before=$(evals A)
-  hold --for 2h L
+  run_hold --for 2h L
   # It does not ask again and again for the one that is down.
   assert_between 1 $(($(evals A) - before)) 9
   for server in A C D E; do
@@ -67,7 +67,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 @test "hold: five servers, one of them hangs" {
   servers 5
   pause_server C
-  hold --for 2h --server-timeout 300ms L
+  run_hold --for 2h --server-timeout 300ms L
   kept_out --server-timeout 300ms L
   run --separate-stderr "$REDLOCK" release --server-timeout 300ms L "$token"
   assert_status 0
@@ -78,7 +78,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 @test "hold: a server that refused at first, or lost the lock, gets it" {
   servers 3
   cli C set L foreign PX 300 >/dev/null
-  hold --for 2h L
+  run_hold --for 2h L
   wait_for_value L "$token" A B C
   wait_for_life L 7100000 7200000 A B C
 }
@@ -86,7 +86,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 @test "hold: no process stays behind, and it ends by its time, for a waiter and in the history" {
   servers 3
   export HOLD_MARK=$SCRATCH
-  hold --for 2 -m 'done' L
+  run_hold --for 2 -m 'done' L
   [[ -z $(of_mark redlock) ]]
   run --separate-stderr "$REDLOCK" run -w 20 L -- true
   assert_status 0
@@ -108,9 +108,9 @@ of_mark() {
   done
 }
 
-@test "hold: a forced release ends it at once, asks first, and waits for nobody" {
+@test "hold: a forced release ends it immediately, asks first, and waits for nobody" {
   servers 3
-  hold --for 2h L
+  run_hold --for 2h L
   wait_for_value L "$token" A B C
   run --separate-stderr "$REDLOCK" release --force L </dev/null
   assert_status 64
@@ -163,7 +163,7 @@ says_what_stays() {
   servers 3 --appendonly yes --appendfsync always
   local way
   for way in token force; do
-    hold --for 8h L
+    run_hold --for 8h L
     wait_for_value L "$token" A B C
     if [[ $way == token ]]; then
       says_what_stays "$REDLOCK" release L "$token"
@@ -189,7 +189,7 @@ says_what_stays() {
 
 @test "hold: its token ends it, and renew extends it, but shortens it never" {
   servers 3
-  hold --for 1h L
+  run_hold --for 1h L
   wait_for_value L "$token" A B C
   run --separate-stderr "$REDLOCK" renew --for 3h L "$token"
   assert_status 0
@@ -209,7 +209,7 @@ says_what_stays() {
 
 @test "hold: one that was extended ends in the history when it did, not before" {
   servers 1
-  hold --for 1 L
+  run_hold --for 1 L
   run --separate-stderr "$REDLOCK" renew --for 2 L "$token"
   assert_status 0
   wait_until "$BOUND" lacks_key A L
@@ -219,7 +219,7 @@ says_what_stays() {
 
 @test "renew --for: ends when the server has its line for the log" {
   servers 1
-  hold --for 60 L
+  run_hold --for 60 L
   delay_proxy "$A_SOCKET" 100
   local began=${EPOCHREALTIME/./}
   REDLOCK_SERVERS=redis://127.0.0.1:$PROXY_PORT "$REDLOCK" renew --server-timeout 6s --for 90 L "$token"
@@ -243,7 +243,7 @@ says_what_stays() {
   run --separate-stderr "$REDLOCK" acquire --ttl 2s L
   local until now
   until=$(in_future '+1 hour')
-  hold --until "$until" L
+  run_hold --until "$until" L
   wait_for_key A L
   now=$(now_ms)
   # A second for the request to reach the server; redlock waited for two.
@@ -284,8 +284,8 @@ says_what_stays() {
 @test "hold: the restart grace and the bounds of a ttl are not for it; with an empty restart the others keep it" {
   servers 3
   export REDLOCK_RESTART_GRACE=60 REDLOCK_KILL_AFTER=30s
-  hold --until 20s M
-  hold --for 30d L
+  run_hold --until 20s M
+  run_hold --for 30d L
   wait_for_life L 2591000000 2592000000 A B C
   unset REDLOCK_KILL_AFTER
   restart_server B
@@ -306,7 +306,7 @@ says_what_stays() {
 
 @test "hold: of a held lock it is a conflict, and of a hold it names the reason" {
   servers 1
-  hold --for 1h -m 'new disk' L
+  run_hold --for 1h -m 'new disk' L
   run --separate-stderr "$REDLOCK" hold -n --for 1h L
   assert_status 1
   [[ -z $output$stderr ]] || fail "$output$stderr"
@@ -336,7 +336,7 @@ says_what_stays() {
 
 @test "status and list of a hold: until when, by whom and why" {
   servers 3
-  hold --for 2h -m 'schema migration' L
+  run_hold --for 2h -m 'schema migration' L
   wait_for_value L "$token" A B C
   run --separate-stderr "$REDLOCK" status L
   assert_status 0

@@ -23,7 +23,7 @@ KEEPERS=()
 # ward: a process to keep a lock for; sets $WARD. Each USR1 it gets leaves a line in $SCRATCH/told.
 ward() {
   background bash -c 'trap "date +%s.%N >>\"\$0\"" USR1; echo ready >"$1"
-    while :; do sleep 100 & wait $!; done' "$SCRATCH/told" "$SCRATCH/ward"
+    while :; do read -rt 100 <>"$NAP" || :; done' "$SCRATCH/told" "$SCRATCH/ward"
   WARD=$BACKGROUND_PID
   wait_for "$SCRATCH/ward"
 }
@@ -107,7 +107,7 @@ end_ward() { kill -KILL "$WARD"; }
   refute_contains "$(tr '\0' ' ' <"/proc/$KEEPER/cmdline")" "$(cli A get L)"
 }
 
-@test "keeper: \$(…) ends at once, with standard error and other descriptors in the pipe, too" {
+@test "keeper: \$(…) ends immediately, with standard error and other descriptors in the pipe, too" {
   ward
   timed bash -c 'all=$(exec 7>&1; "$REDLOCK" acquire -vv --keep-for "$0" L 2>&1); echo "$all"' "$WARD"
   assert_status 0
@@ -172,7 +172,7 @@ time.sleep(60)' "$SCRATCH/zombie"
   wait_until "$BOUND" no_keeper || fail "a keeper is left"
 }
 
-@test "keeper: its parent is killed before its word: the keeper gives back a lock whose token nobody knows" {
+@test "keeper: its parent is killed before its word: the keeper releases a lock whose token nobody knows" {
   local parent
   ward
   full_pipe
@@ -190,7 +190,7 @@ time.sleep(60)' "$SCRATCH/zombie"
   assert_nothing_left A
 }
 
-@test "keeper: a token that is released ends it at once, and the process is told nothing" {
+@test "keeper: a token that is released ends it immediately, and the process is told nothing" {
   ward
   # Its next renewal is minutes away: it ends because it is told.
   keep_settled --ttl 10m --on-lost-signal USR1 L
@@ -272,7 +272,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   ward
   # The next request that A counts is the release's own.
   keep_settled --ttl 60s L
-  # The release looks at the lock, and is still a second away from giving it back.
+  # The release looks at the lock, and will delete its key a second later.
   delay_proxy "$A_SOCKET" 700
   local before
   before=$(evals A)
@@ -286,7 +286,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   [[ -z $stderr ]] || fail "$stderr"
   wait_gone "$KEEPER"
   assert_nothing_left A
-  # Who comes when it is gone is told so.
+  # Later commands say that it is gone.
   ward
   keep --ttl 60s M
   end_ward
@@ -409,7 +409,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   alive "$WARD"
 }
 
-@test "keeper: a forced release is told at once, and the lock is free when the process has ended" {
+@test "keeper: a forced release is told immediately, and the lock is free when the process has ended" {
   ward
   keep --ttl 60s --on-lost-signal USR1 L
   "$REDLOCK" release --force --yes L
@@ -516,7 +516,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   KEEPER=$(tr -d '\r' <"$SCRATCH/json" | sed -n 's/.*"keeper": \([0-9]*\).*/\1/p')
   KEEPERS+=("$(identity_of "$KEEPER")")
   alive "$KEEPER"
-  # What a hang-up would have done, it would have done by now: the terminal is gone.
+  # The terminal is gone: a hang-up would already have ended it.
   has_key A L
   end_ward
   wait_gone "$KEEPER"

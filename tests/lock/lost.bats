@@ -7,50 +7,20 @@
 # before anybody else can have the lock.
 
 load ../lib/common
+load ../lib/beating
 
 setup() {
   start_server A
   export REDLOCK_SERVERS=$A_URI A_SOCKET
-  LOG=$SCRATCH/log
-  cat >"$SCRATCH/job" <<'JOB'
-#!/bin/bash
-# job LOG [STATUS|stubborn]: writes "beat TIME" every 20 ms until the file LOG.end exists; at a TERM
-# writes "TERM TIME" and exits with STATUS, 3 by default, or goes on.
-exec 2>/dev/null # of bash's "Terminated"
-if [[ $2 == stubborn ]]; then
-  trap '' TERM
-else
-  trap 'echo "TERM $((${EPOCHREALTIME//[.,]/} / 1000))" >>"$1"; exit "${2:-3}"' TERM
-fi
-until [[ -e $1.end ]]; do
-  echo "beat $((${EPOCHREALTIME//[.,]/} / 1000))" >>"$1"
-  read -rt 0.02 <>"$NAP"
-done
-echo "end $((${EPOCHREALTIME//[.,]/} / 1000))" >>"$1"
-JOB
-  chmod +x "$SCRATCH/job"
 }
 teardown() { stop_all; }
-
-# run_job [OPTIONS…] -- [ARGUMENTS…]: starts the job above under the lock L, and waits until it runs;
-# sets $RUN (PID) and $MESSAGES (file).
-run_job() {
-  local options=()
-  while [[ $1 != -- ]]; do options+=("$1") && shift; done
-  background "$REDLOCK" run "${options[@]}" L -- "$SCRATCH/job" "$LOG" "${@:2}"
-  RUN=$BACKGROUND_PID MESSAGES=$BACKGROUND_ERR
-  wait_for_line "$LOG" beat
-}
-
-# time_of beat|TERM|end: when the job last wrote that.
-time_of() { awk -v what="$1" '$1 == what { time = $2 } END { print time ? time : 0 }' "$LOG"; }
 
 @test "renewals keep a lock beyond its ttl" {
   run_job --ttl 2s --
   timed "$REDLOCK" run -w 4 L -- true
   assert_status 1
   touch "$LOG.end"
-  await "$RUN"
+  await "$TOP"
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
   assert_nothing_left A
@@ -87,30 +57,30 @@ least_of_a_second() {
 @test "lost: the key was deleted, TERM comes with a renewal" {
   run_job --ttl 6s --
   cli A del L
-  await "$RUN"
+  await "$TOP"
   assert_status 80
   assert_one_line "$stderr"
   assert_contains "$stderr" 'lock "L" was lost, stopping the job'
   assert_contains "$stderr" "$A_URI: the lock is gone there"
-  (($(time_of TERM) > 0))
+  (($(last TERM) > 0))
   assert_nothing_left A
 }
 
 @test "lost: the key has another value, or another type, which stays" {
   run_job -q --ttl 3s --kill-after 1s -- 0
   cli A set L intruder
-  await "$RUN"
+  await "$TOP"
   assert_status 80
   assert_contains "$stderr" 'lock "L" was lost'
   assert_contains "$stderr" "$A_URI: somebody else holds the lock there"
   refute_contains "$stderr" intruder
-  (($(time_of TERM) > 0))
+  (($(last TERM) > 0))
   [[ $(cli A get L) == intruder ]]
   cli A del L
   rm "$LOG"
   run_job --ttl 1s --
   cli A eval 'redis.call("DEL", "L"); redis.call("RPUSH", "L", "one")' 0
-  await "$RUN"
+  await "$TOP"
   assert_status 80
   [[ $(cli A llen L) == 1 ]]
 }
@@ -118,10 +88,10 @@ least_of_a_second() {
 @test "lost: the server was restarted empty" {
   run_job --ttl 3s --kill-after 1s --
   restart_server A
-  await "$RUN"
+  await "$TOP"
   assert_status 80
   assert_contains "$stderr" "$A_URI: the lock is gone there"
-  (($(time_of TERM) > 0))
+  (($(last TERM) > 0))
   assert_nothing_left A
 }
 
@@ -130,10 +100,10 @@ least_of_a_second() {
   local deleted
   deleted=$(now_ms)
   cli A del L
-  await "$RUN"
+  await "$TOP"
   assert_status 80
   # TERM within 4 s, KILL 1 s after it: long before the lease ends.
-  assert_between 250 $(($(time_of beat) - deleted)) 10500
+  assert_between 250 $(($(last beat) - deleted)) 10500
 }
 
 @test "lost: the whole tree dies, with setsid and double forks" {
@@ -156,7 +126,7 @@ JOB
 }
 
 @test "lost: children whose parent has ended at the TERM are waited for, and killed" {
-  # The main process obeys at once, its orphan does not.
+  # The main process obeys immediately, its orphan does not.
   background "$REDLOCK" run --ttl 2s --kill-after 300ms L -- bash -c \
     'bash -c "trap \"\" TERM; echo \$\$ >\"\$0\"; while :; do sleep 0.05; done" "$0" & trap "exit 0" TERM
      while :; do sleep 0.02; done' "$SCRATCH/pid"
@@ -193,19 +163,19 @@ ends_before_the_lease() {
     before=$(now_ms)
     "$1" A
     after=$(now_ms)
-    await "$RUN"
+    await "$TOP"
     assert_status 80
-    (($(time_of beat) > after + 2000)) || ! kept_up || break
+    (($(last beat) > after + 2000)) || ! kept_up || break
   done
   # The last renewal was at most ttl/3 before the outage began, so the job had at least until
   # ttl - ttl/3 - grace - margin - drift, which is 671 ms with the longest grace, less what a loaded
   # machine takes; and no renewal was sent after the outage: never beyond ttl - margin.
-  assert_between $((before + 100)) "$(time_of beat)" $((after + 2000))
+  assert_between $((before + 100)) "$(last beat)" $((after + 2000))
 }
 
 @test "server killed: the job gets TERM a grace before the lease ends, in plain words" {
   ends_before_the_lease kill_server --kill-after 600ms -- 0
-  (($(time_of TERM) > 0))
+  (($(last TERM) > 0))
   local -a said
   mapfile -t said <<<"$stderr"
   [[ ${said[0]} == "redlock: warning: lock \"L\" cannot be renewed, the job will be stopped in "*"$A_URI: "* ]] || fail "$stderr"
@@ -223,10 +193,10 @@ ends_before_the_lease() {
 
 @test "server stopped and resumed after the end: nobody else ran at the same time" {
   run_job --ttl 1s -- stubborn
-  background "$REDLOCK" run -w 30 --server-wait 30s L -- "$SCRATCH/job" "$SCRATCH/other"
+  background "$REDLOCK" run -w 30 --server-wait 30s L -- "$PYTHON" -SEI "$TESTS/lib/beating_job.py" "$SCRATCH/other"
   local rival=$BACKGROUND_PID
   pause_server A
-  await "$RUN"
+  await "$TOP"
   assert_status 80
   [[ ! -e $SCRATCH/other ]]
   touch "$SCRATCH/other.end"
@@ -239,7 +209,7 @@ ends_before_the_lease() {
 @test "-q silences the warning of an outage, not the end" {
   run_job -q --ttl 1s --
   kill_server A
-  await "$RUN"
+  await "$TOP"
   assert_status 80
   refute_contains "$stderr" 'cannot be renewed'
   assert_contains "$stderr" 'stopping the job before the lock expires'
@@ -249,19 +219,19 @@ ends_before_the_lease() {
 @test "server stopped and resumed in time: the job lives on, and so do the renewals" {
   run_job --ttl 6s --
   pause_server A
-  wait_for_line "$MESSAGES" 'warning: lock "L" cannot be renewed'
+  wait_for_line "$BACKGROUND_ERR" 'warning: lock "L" cannot be renewed'
   resume_server A
-  wait_for_line "$MESSAGES" 'lock "L" was renewed again'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L" was renewed again'
   wait_for_renewal A
   wait_for_renewal A
   touch "$LOG.end"
-  await "$RUN"
+  await "$TOP"
   assert_status 0
-  [[ $(time_of TERM) == 0 ]]
+  [[ $(last TERM) == 0 ]]
   assert_nothing_left A
 }
 
-@test "a connection that breaks is made anew, and the lock is kept" {
+@test "a connection that breaks is made again, and the lock is kept" {
   run_job --ttl 2s --
   local try
   for try in 1 2 3; do
@@ -269,9 +239,9 @@ ends_before_the_lease() {
     wait_for_renewal A
   done
   touch "$LOG.end"
-  await "$RUN"
+  await "$TOP"
   assert_status 0
-  [[ $(time_of TERM) == 0 ]]
+  [[ $(last TERM) == 0 ]]
 }
 
 @test "at release: the server is gone; the job's status stays, a warning says how long" {
@@ -287,7 +257,7 @@ ends_before_the_lease() {
   [[ -z $stderr ]] || fail "$stderr"
 }
 
-@test "at release: the server is stopped; it gives the lock back when it wakes" {
+@test "at release: the server is stopped; it releases the lock when it wakes" {
   run --separate-stderr "$REDLOCK" run --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
   assert_status 7
   assert_contains "$stderr" 'could not be confirmed'
@@ -312,14 +282,14 @@ ends_before_the_lease() {
   dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=4096 2>/dev/null || true
   dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=1 2>/dev/null || true
   background bash -c 'exec "$@" 2>"$0" 8>&-' "$SCRATCH/full" \
-    "$REDLOCK" run -vv --ttl 2s L -- "$SCRATCH/job" "$LOG"
+    "$REDLOCK" run -vv --ttl 2s L -- "${BEATING_JOB[@]}"
   wait_for_line "$LOG" beat
   local try
   for try in 1 2 3; do wait_for_renewal A; done
   touch "$LOG.end"
   await "$BACKGROUND_PID"
   assert_status 0
-  [[ $(time_of TERM) == 0 ]]
+  [[ $(last TERM) == 0 ]]
   exec 8>&-
 }
 

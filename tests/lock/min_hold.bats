@@ -90,7 +90,7 @@ teardown() { stop_all; }
   [[ $(cli A get L) == theirs ]]
 }
 
-@test "min-hold: what was lost by most servers is taken back from the others" {
+@test "min-hold: a hold that most servers lost is removed from the others" {
   servers 3
   background "$REDLOCK" run --ttl 60s --restart-grace 2m --min-hold 90s L -- \
     sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/job" "$SCRATCH/end"

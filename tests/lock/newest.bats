@@ -14,7 +14,7 @@ load ../lib/queue
 
 teardown() { stop_all; }
 
-# came NAME [OPTION…]: as `waiter`, with --newest, beside others that leave meanwhile: returns when it listens.
+# came NAME [OPTION…]: as `waiter`, with --newest, while others leave: returns when it listens.
 came() {
   background "$REDLOCK" run -vv --newest "${@:2}" "$LOCK" -- bash -c 'echo "start $1 0" >>"$0"; echo "end $1" >>"$0"' "$LOG" "$1"
   declare -g "$1=$BACKGROUND_PID"
@@ -62,12 +62,12 @@ three_of_them() {
   [[ $(ran) == 'plain fourth' ]] || fail "$(ran)"
 }
 
-@test "newest: only the newest goes on; who waits without it keeps its place; one server" {
+@test "newest: only the newest goes on; a waiter without it keeps its place; one server" {
   servers 1
   three_of_them
 }
 
-@test "newest: only the newest goes on; who waits without it keeps its place; five servers, one down" {
+@test "newest: only the newest goes on; a waiter without it keeps its place; five servers, one down" {
   on_five_with_one_down
   three_of_them
 }
@@ -108,7 +108,7 @@ three_of_them() {
   [[ $(ran) == 'plain first' ]] || fail "$(ran)"
 }
 
-@test "newest: who was stopped while a newer one had the lock does not follow it" {
+@test "newest: a waiter that was stopped while a newer one had the lock does not follow it" {
   servers 3
   hold
   came first

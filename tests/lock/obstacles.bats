@@ -12,7 +12,7 @@ load ../lib/queue
 
 teardown() { stop_all; }
 
-# cut_off COUNT: so many runs wait that reach only B and C, of which C has a key that was left over. Returns when none
+# cut_off COUNT: this many runs wait that reach only B and C, of which C has a key that was left over. Returns when none
 # of them stands in the queue of B.
 cut_off() {
   local at
@@ -25,7 +25,7 @@ cut_off() {
   wait_until "$BOUND" lacks_key B "$QUEUE"
 }
 
-# herd COUNT: so many runs with -n begin together; returns how many of them ran.
+# herd COUNT: this many runs with -n begin together; returns how many of them ran.
 herd() {
   local at pids=()
   for ((at = 0; at < $1; at++)); do
@@ -65,7 +65,7 @@ herd() {
   has_text "$LOG" 'cut off'
 }
 
-@test "obstacles: who gives up says which servers stood in the way" {
+@test "obstacles: a waiter that gives up says which servers stood in the way" {
   servers 2
   closed_port
   REDLOCK_SERVERS+=" $CLOSED_URI"

@@ -3,7 +3,7 @@
 # bats file_tags=whole
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
-# --once: what was done successfully is not done again for a time.
+# --once: a job that succeeded does not run again for a time.
 
 load ../lib/common
 load ../lib/acl
@@ -78,7 +78,7 @@ older_than_a_second() {
   assert_ran 2
 }
 
-@test "once: a mark from the future counts for as long as a run that just began, and not for ever" {
+@test "once: a mark from the future counts for as long as a run that just began, and then expires" {
   servers 1
   cli A set "$MARK" "$(($(now_ms) + 600000)) {}" px 90000000
   job

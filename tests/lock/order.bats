@@ -27,7 +27,7 @@ join() {
   wait_until "$BOUND" queued $((before + 1))
 }
 
-# join_far NAME: starts the same behind a line that takes 60 ms each way, and returns at once.
+# join_far NAME: starts the same over a line that takes 60 ms each way, and returns immediately.
 join_far() {
   delay_proxy "$A_SOCKET" 60
   background env REDLOCK_SERVERS="$PROXY_URI" "$REDLOCK" run "$LOCK" -- bash -c \
@@ -97,7 +97,7 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
   (($(overtaken | wc -l) <= $(missed_turns))) || fail "they ran as: $(ran)"
 }
 
-@test "order: who waits by acquire stands in the same queue" {
+@test "order: an acquire waits in the same queue" {
   servers 1
   hold
   join one
@@ -157,13 +157,13 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
   assert_between 0 $(($(began_at one) - released)) $((1000 + LATE))
 }
 
-@test "order: who does not wait does not overtake a waiter that has its turn" {
+@test "order: a run that does not wait does not overtake a waiter that has its turn" {
   servers 1
   local before
   plant A 1 1000 20000 '{}'
   before=$(now_ms)
   cli A set "$TURN" planted1 px 500 >/dev/null
-  # It bears that as it bears a split vote.
+  # It tolerates that as it tolerates a split vote.
   run --separate-stderr "$REDLOCK" run -n L -- bash -c 'echo "$EPOCHREALTIME"'
   assert_status 0
   ((${output//[.,]/} / 1000 >= before + 500)) || fail "it began after $((${output//[.,]/} / 1000 - before)) ms"
@@ -171,7 +171,7 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
 
 # ---- waiters that cannot take their turn -----------------------------------------------------------
 
-@test "order: who does not wait gets the lock if only a stopped waiter stands in the queue" {
+@test "order: a run that does not wait gets the lock if only a stopped waiter stands in the queue" {
   servers 1
   hold
   waiter one
@@ -490,7 +490,7 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
     ((left == -2 || (0 <= left && left <= 500))) || fail "$TURN stays for $left ms"
     cli "$server" del "$QUEUE" "$ALIVE" "$WAITERS" "$TURN" >/dev/null
   done
-  # Where nobody was killed, at once.
+  # Immediately if nobody was killed.
   hold
   waiter one
   waiter two

@@ -49,7 +49,7 @@ teardown() { stop_all; }
   wait_until "$SOON" listening 0
 }
 
-@test "queue: who gives up leaves it: at the limit of -w, and by a signal" {
+@test "queue: a waiter that gives up leaves it: at the limit of -w, and by a signal" {
   servers 3
   hold
   local signal
@@ -94,7 +94,7 @@ teardown() { stop_all; }
   read -r dead second < <(in_queue A | paste -sd ' ')
   waiting L
   is 'l["waiting"]' 2
-  # It was to count until 20 s after the last time that it asked. The test does not wait so long: it puts back
+  # It was to count until 20 s after the last time that it asked. The test does not wait that long: it puts back
   # the time in that record.
   assert_between "$(($(now_ms) + 5000))" "$(until_when A "$dead")" "$(($(now_ms) + 20000))"
   cli A zadd "$ALIVE" "$(($(now_ms) - 1))" "$dead" >/dev/null
@@ -131,7 +131,7 @@ teardown() { stop_all; }
 
 # ---- where there is no queue ---------------------------------------------------------------------
 
-# asked_on SERVER BEFORE: who waits has had several rounds there since evals was BEFORE.
+# asked_on SERVER BEFORE: the waiter has had several rounds there since evals was BEFORE.
 asked_on() { (($(evals "$1") >= $2 + 4)); }
 
 # limited WORD…: a server A whose user cron may do what the words say and no more; REDLOCK_SERVERS is
@@ -244,7 +244,7 @@ limited() {
   done
 }
 
-@test "queue: odd entries in it: what can be told is told, and who is there is woken" {
+@test "queue: odd entries in it: valid facts are told, and present waiters are woken" {
   servers 1
   hold
   waiter one
@@ -347,7 +347,7 @@ limited() {
   wait_until "$BOUND" refused_more "$one" "$before"
   # 32 for each request; and it may have asked by itself.
   assert_between $((200 - 32 * ($(refusals "$one") - before))) "$(planted A)" 168
-  # Who does not join does not sweep.
+  # A run that does not join does not sweep.
   before=$(planted A)
   run -1 "$REDLOCK" run -n L -- true
   [[ $(planted A) == "$before" ]]

@@ -7,6 +7,8 @@
 # letter; tests/interop has the real one.
 
 load ../lib/common
+load ../lib/looking
+load ../lib/queue
 load ../lib/acl
 load ../lib/hostile
 load ../lib/topology
@@ -33,15 +35,9 @@ theirs() { cli "$1" eval "$LOCK_SCRIPT" 1 L 30000 "${2-$ID}"; }
 # unlock SERVER [ID]: Redisson unlocks L; prints 1.
 unlock() { cli "$1" eval "$UNLOCK_SCRIPT" 2 L "$CHANNEL" 0 30000 "${2-$ID}"; }
 
-# hold ARG…: redlock holds L, with ARG…, until $SCRATCH/go is there. Sets $HOLDER.
-hold() {
-  rm -f "$SCRATCH/ready"
-  background "$REDLOCK" run -q "$@" L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.02; done' "$SCRATCH"
-  HOLDER=$BACKGROUND_PID
-  wait_for "$SCRATCH/ready"
-}
+# finish: lets the holder go; it ends well.
 finish() {
-  : >"$SCRATCH/go"
+  let_go
   await "$HOLDER"
   assert_status 0
 }
@@ -161,7 +157,7 @@ has_more_pttl() { (($(calls_of A pttl) > $1)); }
   [[ -z $(theirs A) ]] || fail "not free"
 }
 
-@test "redisson: a user without PEXPIRE gets no lock, and leaves none that lasts for ever" {
+@test "redisson: a user without PEXPIRE gets no lock, and leaves none that never expires" {
   needs_users
   cli A acl setuser cron on '>secret' '~*' "${CHANNELS[@]}" +@all -pexpire >/dev/null
   run --separate-stderr "$REDLOCK" run -n -S "${A_URI/:\/\//:\/\/cron:secret@}" L -- true
@@ -277,7 +273,7 @@ subscribed() { [[ $(cli "$1" pubsub numsub "$CHANNEL" | tail -n 1) == 1 ]]; }
 }
 two_listen() { [[ $(cli A pubsub numsub "$CHANNEL" | tail -n 1) == 2 ]]; }
 
-@test "redisson: redlock and Redisson in turn, 20 sections each, never two at once" {
+@test "redisson: redlock and Redisson in turn, 20 sections each, never two at the same time" {
   local log=$SCRATCH/log job=$BATS_TEST_TMPDIR/redisson
   cat >"$job" <<'JOB'
 for i in $(seq 20); do

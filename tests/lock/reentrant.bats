@@ -22,7 +22,7 @@ outliving() {
 # lock_of SERVER: prints what its key L holds.
 lock_of() { cli "$1" get L; }
 
-@test "reentrant: the same lock inside runs at once, with the same token and fence, at any depth" {
+@test "reentrant: the same lock inside runs immediately, with the same token and fence, at any depth" {
   local n
   for n in 1 3; do
     servers "$n"
@@ -167,7 +167,7 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   done
 }
 
-@test "reentrant: who waits for another holder joins its ancestor if that has the lock again" {
+@test "reentrant: a run that waits for another holder joins its ancestor if that has the lock again" {
   servers 1
   background "$REDLOCK" run --ttl 60s L -- sh -c '
     until [ -e "$3/go" ]; do sleep 0.05; done

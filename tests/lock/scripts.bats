@@ -13,7 +13,7 @@ load ../lib/scripts
 setup() { start_server A; }
 teardown() { stop_all; }
 
-# held [MS]: the lock has $TOKEN for so long (60000), held once, and the records of it.
+# held [MS]: the lock has $TOKEN for MS ms (60000), held once, and the records of it.
 held() {
   cli A set L "$TOKEN" px "${1-60000}" >/dev/null
   cli A hset "$HOLDER" "$TOKEN" '{"pid":1}' "fence:$TOKEN" 5 "holds:$TOKEN" "$TOKEN $(($(now_ms) + 60000))" >/dev/null
@@ -34,9 +34,9 @@ leave() {
 
 notes() { cli A hget "$FENCE" released; }
 
-# ---- giving back -----------------------------------------------------------------------------------
+# ---- release --------------------------------------------------------------------------------------
 
-@test "scripts: of a lock that was given back nothing of it stays" {
+@test "scripts: a release leaves nothing of its lock" {
   held
   cli A hset "$HOLDER" "$OTHER" '{}' "keep:$TOKEN" 5
   leave "$TOKEN" 0
@@ -49,7 +49,7 @@ notes() { cli A hget "$FENCE" released; }
   [[ $output == missing && $(fields) == "$OTHER" ]] || fail "$output $(fields)"
 }
 
-@test "scripts: a late request to give back does not prolong the minimum hold" {
+@test "scripts: a late release does not prolong the minimum hold" {
   held 5000
   leave "$TOKEN" 20000
   [[ $output == cooling ]]
@@ -142,7 +142,7 @@ notes() { cli A hget "$FENCE" released; }
   answers missing inquire 1 "$FENCE" "$TOKEN"
 }
 
-@test "scripts: the owner's note stays when the keeper gives back, too" {
+@test "scripts: the owner's note stays when the keeper releases, too" {
   held
   leave "$TOKEN" 0 owner 7000
   held # the keeper has put it back
@@ -221,7 +221,7 @@ notes() { cli A hget "$FENCE" released; }
   [[ $output == "refused $OTHER "* && $(cli A get L) == "$OTHER" ]] || fail "$output"
 }
 
-@test "scripts: what was buried is not taken by a late request, and what others hold is not buried" {
+@test "scripts: a late request does not take a buried lock, and a lock of others is not buried" {
   local token reader=s${TOKEN:1} slot=p0103${TOKEN:5} keys
   cli A set "$DEAD" "$OTHER" px 90000 >/dev/null
   for token in "$TOKEN" "$reader" "$slot"; do
@@ -338,7 +338,7 @@ notes() { cli A hget "$FENCE" released; }
 
 # ---- the queue --------------------------------------------------------------------------------------
 
-@test "scripts: who joins the queue cuts an end far ahead, and waiting shows only the living" {
+@test "scripts: a waiter that joins the queue cuts an end far ahead, and waiting shows only the living" {
   local now
   now=$(now_ms)
   cli A zadd "${LINE}queue" 1 far 2 dead
@@ -381,7 +381,7 @@ notes() { cli A hget "$FENCE" released; }
   assert_between $(($(now_ms) + 15000)) "$(cli A zscore "${LINE}alive" me)" $(($(now_ms) + 20000))
 }
 
-@test "scripts: a hand-over looks at 64 waiters, whatever the number of those behind" {
+@test "scripts: a hand-over looks at 64 waiters, whatever the number of those after them" {
   local now entries=()
   now=$(now_ms)
   for number in {1..100}; do entries+=("$number" "waiter$number"); done
@@ -391,7 +391,7 @@ notes() { cli A hget "$FENCE" released; }
   [[ $(cli A zcard "${LINE}queue") == 36 ]] || fail "$(cli A zcard "${LINE}queue")"
 }
 
-@test "scripts: who joins the queue forgets 32 of the dead, and no more" {
+@test "scripts: a waiter that joins the queue forgets 32 of the dead, and no more" {
   local now
   now=$(now_ms)
   # shellcheck disable=SC2046 # words
@@ -420,7 +420,7 @@ notes() { cli A hget "$FENCE" released; }
   answers 'waiting 1 w1 0' waiting 3 "${LINE}queue" "${LINE}alive" "${LINE}waiters"
 }
 
-@test "scripts: a refusal tells the place in the queue, and a newcomer a ticket behind all others" {
+@test "scripts: a refusal tells the place in the queue, and a newcomer a ticket after all others" {
   local ahead=$(($(now_ms) + 60000))
   held
   in_queue a b
@@ -488,7 +488,7 @@ as_user() {
   told fresh
 }
 
-@test "scripts: who joins a lock is noted in its list of holds, or does not join" {
+@test "scripts: a run that joins a lock is noted in its list of holds, or does not join" {
   held
   cli A pexpire "$HOLDER" 1000
   take "$TOKEN" "$OTHER"

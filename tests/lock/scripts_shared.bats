@@ -32,7 +32,7 @@ called() { cli A zrangebyscore "${LINE}alive" -inf $(($(now_ms) + 500)) | sort |
   [[ ${lines[-2]} == "$fence" && $(cli A zcard "$READERS") == 2 ]] || fail "$output" "$(cli A zrange "$READERS" 0 -1)"
 }
 
-@test "scripts: what a refusal says of the slots: who has each, and when the first may be free" {
+@test "scripts: a refusal says of the slots who has each, and when the first may be free" {
   take "$(slot 1 16 b)"
   TTL=5000 take "$(slot 15 16 c)"
   told granted

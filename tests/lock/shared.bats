@@ -18,7 +18,7 @@ READERS='redlock:{L}:readers'
 
 # job KIND NAME [COMMAND…]: a job under the lock of "COMMAND… L", which is that of redlock or of flock. It writes
 # "start KIND NAME" and "end NAME" to $LOG, and ends with 0 once finish NAME was called. Sets the variable NAME to its
-# PID, and returns at once.
+# PID, and returns immediately.
 job() {
   background "${@:3}" L bash -c 'echo "start $1 $2" >>"$0"; until [[ -e $3 ]]; do read -rt 0.02 <>"$NAP"; done
     echo "end $1 $2" >>"$0"' "$LOG" "$1" "$2" "$SCRATCH/go.$2"
@@ -130,7 +130,7 @@ as_flock() {
   assert_contains "$stderr" "(pid "
   writer W
   wait_until "$BOUND" queued 1
-  # A reader that comes after the writer waits behind it, although readers have the lock.
+  # A reader that comes after the writer waits for it, although readers have the lock.
   run --separate-stderr "$REDLOCK" run -s -n -vv L -- true
   assert_status 1
   assert_contains "$stderr" 'lock "L" is held shared by '
@@ -148,7 +148,7 @@ as_flock() {
   wait_until_clean A B C D E
 }
 
-@test "shared: readers that stand behind one another enter together" {
+@test "shared: readers that stand next to each other enter together" {
   servers 3
   writer W
   wait_for_runs W
@@ -272,7 +272,7 @@ as_flock() {
   assert_status 0
 }
 
-@test "shared: a keeper keeps a reader's place, and gives it back" {
+@test "shared: a keeper keeps a reader's place, and releases it" {
   servers 3
   sleep 60 3>&- &
   local pid=$! token
@@ -470,7 +470,7 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
   "$REDLOCK" release -q --force --yes L
   await "$R1"
   assert_status 80
-  # The other one is a token without a process, and keeps the lock until it is given back.
+  # The other one is a token without a process, and keeps the lock until somebody releases it.
   run "$REDLOCK" run -s -n L -- true
   assert_status 1
   run "$REDLOCK" run -n L -- true
@@ -490,7 +490,7 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
   run --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run -s -n L -- echo in
   assert_status 0
   [[ $output == in ]]
-  # It enters although a writer waits: otherwise both would wait for ever.
+  # It enters although a writer waits: otherwise neither would ever end.
   background "$REDLOCK" run -s L -- bash -c 'echo start reader R >>"$0"; until [[ -e $1 ]]; do sleep 0.02; done
     exec "$2" run -s -n L -- echo "end reader R" >>"$0"' "$LOG" "$SCRATCH/go.R" "$REDLOCK"
   R=$BACKGROUND_PID

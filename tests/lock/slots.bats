@@ -3,7 +3,7 @@
 # bats file_tags=memory
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
-# A lock with slots: never more than N jobs at once, on one server and on a quorum, and one line for all slots.
+# A lock with slots: never more than N jobs at the same time, on one server and on a quorum, and one line for all slots.
 
 load ../lib/common
 load ../lib/looking
@@ -23,13 +23,13 @@ in_slot() {
 }
 let_out() { : >"$SCRATCH/go.$1" && await "${!1}"; }
 
-# never_more_than N: so many jobs at most ran at once, and no two in one slot.
+# never_more_than N: at most N jobs ran at the same time, and no two in one slot.
 never_more_than() {
   awk -v most="$1" '$1 == "start" { if (++n > most || ++used[$3] > 1) exit 1 } $1 == "end" { --n; --used[$3] }
-    END { if (n) exit 1 }' "$LOG" || fail "too many at once:" "$(cat "$LOG")"
+    END { if (n) exit 1 }' "$LOG" || fail "too many at the same time:" "$(cat "$LOG")"
 }
 
-@test "slots: three of 40 run at once, on five servers, one of which is stopped" {
+@test "slots: three of 40 run at the same time, on five servers, one of which is stopped" {
   servers 5
   pause_server E
   SERVERS=(A B C D)

@@ -94,7 +94,7 @@ listeners() {
   wait_for_line "$SCRATCH/ears" psubscribe
 }
 
-# plant_readers COUNT: so many stopped readers.
+# plant_readers COUNT: this many stopped readers.
 plant_readers() {
   cli A eval 'local now = redis.call("TIME")
     for at = 1, ARGV[1] do

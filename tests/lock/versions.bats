@@ -40,8 +40,8 @@ job() {
   JOB=$(<"$SCRATCH/job")
 }
 
-# refused PROGRAM COMMAND OPTION…: the program does not get $LOCK.
-refused() {
+# assert_kept_out PROGRAM COMMAND OPTION…: the program does not get $LOCK.
+assert_kept_out() {
   run --separate-stderr "$1" "${@:2}" "$LOCK" -- echo ran
   assert_status 1
   [[ -z $output ]] || fail "the job ran"
@@ -56,10 +56,10 @@ refused() {
 
 excludes() {
   REDLOCK=$1 hold
-  refused "$2" run -v -n
+  assert_kept_out "$2" run -v -n
   assert_contains "$stderr" "is held by $(id -un)@$(uname -n) (pid $HOLDER"
-  refused "$2" run -s -w 1
-  refused "$2" run --slots 2 -n
+  assert_kept_out "$2" run -s -w 1
+  assert_kept_out "$2" run --slots 2 -n
   run "$2" acquire -n "$LOCK"
   assert_status 1
   let_go
@@ -93,7 +93,7 @@ wait_in_queue() {
   REDLOCK=$2 waiter three
   run --separate-stderr "$1" status --json "$LOCK"
   is '[w["pid"] for w in l["waiters"]]' "[$one, $two, $three]"
-  refused "$2" run -n
+  assert_kept_out "$2" run -n
   let_go
   local pid woken=0
   for pid in "$one" "$two" "$three"; do
@@ -116,8 +116,8 @@ read_together() {
   REDLOCK=$2 hold -s
   second=$HOLDER
   [[ $(cli A zcard "redlock:{$LOCK}:readers") == 3 ]] # with the generation of the lock
-  refused "$1" run -n
-  refused "$2" run -n
+  assert_kept_out "$1" run -n
+  assert_kept_out "$2" run -n
   REDLOCK=$1 waiter writer
   REDLOCK=$2 waiter reader -s
   let_go
@@ -132,8 +132,8 @@ read_together() {
 share_slots() {
   REDLOCK=$1 hold --slots 2
   REDLOCK=$2 hold --slots 2
-  refused "$1" run -n --slots 2
-  refused "$2" run -n --slots 2
+  assert_kept_out "$1" run -n --slots 2
+  assert_kept_out "$2" run -n --slots 2
   REDLOCK=$1 waiter third --slots 2
   let_go
   await "$third"
@@ -185,11 +185,11 @@ use_token() {
 
 keeps_out() {
   "$1" hold --for 1h -m migration "$LOCK" >/dev/null
-  refused "$2" run -n -v
+  assert_kept_out "$2" run -n -v
   assert_contains "$stderr" migration
   "$2" release --force --yes "$LOCK" </dev/null
   "$1" run --min-hold 1h "$LOCK" -- true
-  refused "$2" run -n -v
+  assert_kept_out "$2" run -n -v
   assert_contains "$stderr" "lock \"$LOCK\" is cooling down"
 }
 @test "versions: a maintenance hold and a minimum hold of one keep the other out" { both_ways keeps_out; }

@@ -7,6 +7,8 @@
 # machine; the lower ones are exact.
 
 load ../lib/common
+load ../lib/looking
+load ../lib/queue
 
 setup() {
   start_server A --tcp
@@ -15,14 +17,6 @@ setup() {
 teardown() { stop_all; }
 
 SLACK=15000 # milliseconds a loaded machine may take for what should take none
-
-# hold NAME: a job holds NAME until the file $SCRATCH/release exists; sets $HOLDER.
-hold() {
-  background "$REDLOCK" run "$1" -- \
-    bash -c 'echo >"$0/held"; until [[ -e $0/release ]]; do sleep 0.05; done; echo end >>"$0/log"' "$SCRATCH"
-  HOLDER=$BACKGROUND_PID
-  wait_for "$SCRATCH/held"
-}
 
 # on_terminal ARG…: runs redlock with these on a terminal of its own; sets $output and $status.
 on_terminal() { run script -qec "$(printf '%q ' "$REDLOCK" "$@")" /dev/null </dev/null; }
@@ -72,7 +66,7 @@ timed_conflict() {
     assert_status 0
     began=$((${output//[.,]/} / 1000))
     ((began >= before + expiry)) || fail "$((before + expiry - began)) ms too soon"
-    # Pauses that only doubled would be long by now.
+    # Pauses that only doubled would have become long.
     ((began > before + expiry + 700)) || return 0
   done
   fail "$((began - before - expiry)) ms late, in attempt $try"
@@ -118,7 +112,7 @@ timed_conflict() {
   [[ $output == in ]]
 }
 
-@test "-n bears an unreachable server for two seconds, or for a shorter --server-wait" {
+@test "-n tolerates an unreachable server for two seconds, or for a shorter --server-wait" {
   timed "$REDLOCK" run -n --server-wait 60s -S "unix://$SCRATCH/none" L -- true
   assert_status 69
   assert_between 2000 "$elapsed" $((2000 + SLACK))
@@ -127,7 +121,7 @@ timed_conflict() {
   ((elapsed >= 200)) || fail "$elapsed ms"
 }
 
-@test "--server-wait 0 bears no outage, but a server that answers is asked" {
+@test "--server-wait 0 tolerates no outage, but a server that answers is asked" {
   run --separate-stderr "$REDLOCK" run --server-wait 0 -S "unix://$SCRATCH/none" L -- true
   assert_status 69
   assert_contains "$stderr" 'no such socket file'
@@ -165,7 +159,7 @@ timed_conflict() {
   assert_between 500 "$elapsed" $((500 + SLACK))
   resume_server A
   wait_until "$BOUND" has_no_keys A
-  # It has not been spared the question: it has carried it out, and the release behind it.
+  # It has not been spared the question: it has carried it out, and the release after it.
   wait_until "$BOUND" eval '(($(evals A) >= before + 2))'
   assert_nothing_left A
 }
@@ -189,7 +183,7 @@ timed_conflict() {
 }
 
 @test "with -v a conflict says who holds the lock, and for how long" {
-  LOGNAME=someone hold L
+  LOGNAME=someone hold
   local token
   token=$(cli A get L)
   run --separate-stderr "$REDLOCK" run -v -n L -- true
@@ -218,7 +212,7 @@ timed_conflict() {
 }
 
 @test "on a terminal a conflict says who holds the lock, in one line" {
-  LOGNAME=someone hold L
+  LOGNAME=someone hold
   on_terminal run -n L -- true
   assert_status 1
   assert_contains "$output" 'lock "L" is held by someone@'

@@ -14,7 +14,7 @@ teardown() { stop_all; }
 
 # ---- who is woken ------------------------------------------------------------------------------
 
-@test "woken: word makes a waiter ask at once, however long it would rest" {
+@test "woken: word makes a waiter ask immediately, however long it would rest" {
   servers 1
   hold
   waiter one
@@ -163,7 +163,7 @@ one_waits() {
   local holder=$BACKGROUND_PID server
   wait_for "$SCRATCH/job"
   one_waits
-  # Taken by somebody on two of three: on the third one it is given back.
+  # Somebody took it on two of three servers: it is released on the third one.
   listen_in C
   for server in A B; do cli "$server" set L somebody px 3600000 >/dev/null; done
   await "$holder"
@@ -185,7 +185,7 @@ one_waits() {
   await "$HOLDER"
   kill -TERM "$one"
   kill -CONT "$one"
-  # It may win before it hears that it shall end. Either way it gives back what it has, leaves,
+  # It may win before it hears that it shall end. Either way it releases its votes, leaves,
   # and the next one is called.
   heard_by A free "$second"
   await "$two"
@@ -226,7 +226,7 @@ one_waits() {
   listen_in A
   touch "$INNER.go"
   wait_for "$INNER.over"
-  # Its release has been there: what is asked after it is answered after it.
+  # Its release has been there: the server answers the next question after it.
   [[ $(cli A exists L) == 1 ]]
   refute_contains "$(calls A)" '"PUBLISH"'
   let_go
@@ -235,7 +235,7 @@ one_waits() {
   heard_by A free "$(calls A | head -n 1 | sed 's/.*wake:\([0-9a-f]*\).*/\1/')"
 }
 
-@test "woken: behind another program's key one waits, is seen, and asks by itself" {
+@test "woken: a waiter for another program's key is seen, and asks by itself" {
   servers 3
   local server
   for server in A B C; do cli "$server" set L somebody px 3600000 >/dev/null; done

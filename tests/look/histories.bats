@@ -21,7 +21,7 @@ history() { run --separate-stderr "$REDLOCK" history "$@"; }
 # 2026-11-20 02:30:00 UTC
 NIGHT=1795141800000
 
-# ran LOCK MINUTE LENGTH STATUS: a run of LOCK that began so many minutes after NIGHT and took LENGTH seconds, in all logs.
+# ran LOCK MINUTE LENGTH STATUS: a run of LOCK that began MINUTE minutes after NIGHT and took LENGTH seconds, in all logs.
 ran() {
   local began=$((NIGHT + $2 * 60000)) server
   for server in A B C; do

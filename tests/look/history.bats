@@ -30,7 +30,7 @@ write() {
 # 2026-11-20 02:30:00 UTC
 NIGHT=1795141800000
 
-# at HOURS RUN SERVER…: a run of RUN that began so many hours after NIGHT and took one, in these logs.
+# at HOURS RUN SERVER…: a run of RUN that began HOURS hours after NIGHT and took one, in these logs.
 night_run() {
   local server
   for server in "${@:3}"; do
@@ -85,15 +85,17 @@ night_run() {
 }
 
 @test "history: a holder who was killed with all that was his never ended; then the lock is had again" {
-  background "$REDLOCK" run --ttl 2s L -- sh -c 'echo $PPID >"$0"; exec sleep 600' "$SCRATCH/worker"
-  wait_for "$SCRATCH/worker"
+  local worker job
+  background "$REDLOCK" run --ttl 2s L -- sh -c 'echo $PPID $$ >"$0"; exec sleep 600' "$SCRATCH/pids"
+  wait_for "$SCRATCH/pids"
+  read -r worker job <"$SCRATCH/pids"
   wait_until "$BOUND" logged A acquired
   history --json L
   outcomes running
   # The top first: it would stop the job in time, and the worker would release the lock.
-  kill -STOP "$(<"$SCRATCH/worker")"
+  kill -STOP "$worker"
   kill -KILL "$BACKGROUND_PID"
-  kill -KILL "$(<"$SCRATCH/worker")"
+  kill -KILL "$worker" "$job"
   wait_until "$BOUND" eval '[[ $(cli A exists L)$(cli B exists L)$(cli C exists L) == 000 ]]'
   run "$REDLOCK" run -w 10 L -- true
   assert_status 0

@@ -36,8 +36,8 @@ take() {
   waits() { "$REDLOCK" status held | grep -q '^  waiting'; }
   wait_until "$BOUND" waits
   run -1 "$REDLOCK" run -n held -- true
-  refused() { "$REDLOCK" status held | grep -q '^  refused'; }
-  wait_until "$BOUND" refused
+  shows_refusal() { "$REDLOCK" status held | grep -q '^  refused'; }
+  wait_until "$BOUND" shows_refusal
   take status status --json held slots shared taken foreign once nothing
   take status status --json -S unix:///none nothing
   is '[member for member, value in j["locks"][0].items() if value]' \

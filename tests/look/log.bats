@@ -3,7 +3,7 @@
 # bats file_tags=whole
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
-# The log that the servers keep of a lock: what is written there, and what is not.
+# The log that the servers keep of a lock: which events are written there, and which are not.
 
 load ../lib/common
 load ../lib/log
@@ -14,7 +14,7 @@ setup() {
 }
 teardown() { stop_all; }
 
-@test "log: a short run is a line on every server, with what is to be told of it" {
+@test "log: a short run is a line on every server, with all facts about it" {
   run "$REDLOCK" run L -- sh -c 'exit 3'
   assert_status 3
   assert_logged released
@@ -70,7 +70,7 @@ teardown() { stop_all; }
   assert_logged 'released skipped released skipped'
   some_skipped 1
 }
-# some_skipped COUNT: until the last line of some log says that so many were skipped. A quorum has each of them.
+# some_skipped COUNT: until the last line of some log says that COUNT were skipped. A quorum has each of them.
 some_skipped() { wait_until "$BOUND" last_line "skipped $1 "; }
 last_line() {
   local server

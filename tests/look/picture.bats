@@ -16,7 +16,7 @@ teardown() { stop_all; }
 
 history() { run --separate-stderr "$REDLOCK" history "$@"; }
 
-# wrote LOCK MINUTES EVENT RUN JSON: a line in all logs, so many minutes ago. The oldest line comes first.
+# wrote LOCK MINUTES EVENT RUN JSON: a line in all logs, MINUTES minutes ago. The oldest line comes first.
 wrote() {
   local server now
   now=$(now_ms)
@@ -131,7 +131,7 @@ print(sum(e.tag == "tr" for e in tree.fromstring(sys.stdin.read()).iter()))') ==
   history --svg /dev/null
   assert_status 0
   [[ -c /dev/null ]]
-  # What is no regular file, as /dev/null, is written to, and not replaced.
+  # A file that is not regular, as /dev/null, is written to, and not replaced.
   mkfifo "$SCRATCH/pipe"
   background cat "$SCRATCH/pipe"
   into_pipe() { history --svg "$SCRATCH/pipe" && [[ $status == 0 ]]; } # cat may still be about to open it

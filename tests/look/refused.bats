@@ -68,7 +68,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   wait_until "$BOUND" knows A 1
   run "$REDLOCK" history --refused L
   has "$(id -un)@$(uname -n) (maintenance (new disk)) true"
-  # Who had the lock stays, as much of it as there is room for.
+  # The holder's name stays, as much of it as there is room for.
   local width
   for width in 80 60 40; do
     output=$(on_terminal "$width" "$REDLOCK" history --refused L)

@@ -23,8 +23,8 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 status() { run --separate-stderr "$REDLOCK" status "$@"; }
 list() { run --separate-stderr "$REDLOCK" list "$@"; }
 
-# hold NAME [ARG…]: a run that holds NAME, on all its servers, until stop_all.
-hold() {
+# keep_locked NAME [ARG…]: a run that holds NAME, on all its servers, until stop_all.
+keep_locked() {
   rm -f "$SCRATCH/held.$1"
   background "$REDLOCK" run "${@:2}" "$1" -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/held.$1"
   wait_for "$SCRATCH/held.$1"
@@ -34,6 +34,16 @@ hold() {
   # shellcheck disable=SC2206 # one word for each
   ((${#uris[@]} > 0)) || uris=($REDLOCK_SERVERS)
   for word in "${uris[@]}"; do wait_until "$BOUND" is_locked "$word" "$name"; done
+}
+# leave_cooling NAME: that lock cools down on all servers.
+leave_cooling() {
+  local server
+  rm -f "$SCRATCH/go"
+  background "$REDLOCK" run --min-hold 60s "$1" -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done' "$SCRATCH/go"
+  for server in A B C; do wait_for_key "$server" "$1"; done # a quorum is enough for the job to begin
+  : >"$SCRATCH/go"
+  await "$BACKGROUND_PID"
+  wait_for_value "$1" 'cooling:*' A B C
 }
 is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 1 ]]; }
 
@@ -52,7 +62,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
 }
 
 @test "status: a lock that is held: who, since when, with what; and nothing changes by looking" {
-  hold work
+  keep_locked work
   status work
   assert_status 0
   silent
@@ -83,8 +93,8 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
 }
 
 @test "status: several names: 0 if all are held, 1 if any is free" {
-  hold work
-  hold other
+  keep_locked work
+  keep_locked other
   status work other
   assert_status 0
   has 'work: held' 'other: held'
@@ -144,7 +154,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
 }
 
 @test "status: the same servers in another order are the same, in another database they are not" {
-  hold L
+  keep_locked L
   REDLOCK_SERVERS="$C_URI $A_URI $B_URI" status L
   refute_contains "$output$stderr" 'other servers'
   everywhere -n 1 set L $TOKEN px 600000
@@ -154,7 +164,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
 }
 
 @test "list: a server that has failed is not asked a second time" {
-  hold L
+  keep_locked L
   delay_proxy "$SCRATCH/nobody" 0
   REDLOCK_SERVERS="$A_URI $B_URI $PROXY_URI" list
   assert_status 0
@@ -196,7 +206,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
 }
 
 @test "status, list: a dead holder looks dead, although a minimum hold keeps its key" {
-  hold L --ttl 3s --min-hold 60s
+  keep_locked L --ttl 3s --min-hold 60s
   status --json L
   is 'l["overdue"]' False
   is '0 <= l["renewed_s_ago"] <= 3' True
@@ -262,8 +272,8 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_one_line "$stderr"
 }
 
-@test "status: a vote that was left behind on one server frees nothing and holds nothing" {
-  hold work
+@test "status: a vote that was left on one server frees nothing and holds nothing" {
+  keep_locked work
   cli C del work >/dev/null
   cli A set alone $TOKEN px 600000 >/dev/null
   status alone
@@ -272,7 +282,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
 }
 
 @test "status: one of three servers down is said, and makes no difference; two down: 69" {
-  hold work
+  keep_locked work
   kill_server C
   status work
   assert_status 0
@@ -309,7 +319,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
 
 @test "status: a holder with other servers, or of another protocol, is pointed out" {
   local before
-  hold work -S "$A_URI" -S "$B_URI"
+  keep_locked work -S "$A_URI" -S "$B_URI"
   status work
   assert_status 0
   has 'work: held (2 of 3 servers)' ' warning the holder uses other servers than this host (fingerprint '
@@ -377,14 +387,14 @@ start_limited() {
   needs_users
   local keys=('~work' '~redlock:{work}:holder' '~redlock:{work}:fence')
   start_limited D "${keys[@]}" +eval +type +get +pttl +hget +time +info
-  REDLOCK_SERVERS=$D_URI hold work
+  REDLOCK_SERVERS=$D_URI keep_locked work
   status -S "$D_CRON" work
   assert_status 0
   silent
   has 'work: held (1 of 1 server)' ' fence '
   refute_contains "$output" password
   start_limited E "${keys[@]}" +eval +type +get +pttl
-  REDLOCK_SERVERS=$E_URI hold work
+  REDLOCK_SERVERS=$E_URI keep_locked work
   status -S "$E_CRON" work
   assert_status 0
   has 'work: held (1 of 1 server)' 'its record beside the lock is missing, or may not be read'
@@ -401,7 +411,7 @@ start_limited() {
 }
 
 @test "status and others: output that cannot be written: 71, and why" {
-  hold work
+  keep_locked work
   local command
   for command in 'status work' 'list' 'list --json' --version; do
     run -71 --separate-stderr sh -c '"$0" $1 >/dev/full' "$REDLOCK" "$command"
@@ -413,8 +423,7 @@ start_limited() {
   everywhere set plain x
   "$REDLOCK" run over -- true
   # Expired, and its holder's record not yet.
-  "$REDLOCK" run --min-hold 60s expired -- true
-  wait_for_value expired 'cooling:*' A B C
+  leave_cooling expired
   everywhere del expired
   has_key A 'redlock:{expired}:holder' || fail 'no record is left'
   list
@@ -426,10 +435,9 @@ start_limited() {
 }
 
 @test "list: one line each, sorted, merged over the servers, and a pattern" {
-  hold work
-  hold apples -S "$A_URI" -S "$B_URI"
-  "$REDLOCK" run --min-hold 60s cool -- true
-  wait_for_value cool 'cooling:*' A B C
+  keep_locked work
+  keep_locked apples -S "$A_URI" -S "$B_URI"
+  leave_cooling cool
   cli B del cool >/dev/null
   everywhere set plain x
   list
@@ -448,7 +456,7 @@ start_limited() {
 }
 
 @test "list: with one server down, and with two" {
-  hold work
+  keep_locked work
   kill_server A
   list
   assert_status 0
@@ -464,16 +472,16 @@ start_limited() {
 
 @test "list: fits the terminal" {
   local width
-  hold a-lock-with-a-long-name
-  hold größe
+  keep_locked a-lock-with-a-long-name
+  keep_locked größe
   for width in 200 80 60 40 25; do
     COLUMNS=$width list
     assert_status 0
     (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
     has größe
   done
-  # Who holds the others is seen, however long one name is, and as much of that as there is room for.
-  hold "$(printf 'L%.0s' {1..200})"
+  # The holders of the others are seen, however long one name is, and as much of that as there is room for.
+  keep_locked "$(printf 'L%.0s' {1..200})"
   for width in 80 60 40; do
     COLUMNS=$width list
     has 'LLL… held' FOR
@@ -509,7 +517,7 @@ start_limited() {
 
 @test "status and others: closed standard output: 71, and why" {
   local command
-  hold work
+  keep_locked work
   for command in 'status work' list 'list --json' config check --help --version; do
     run -71 --separate-stderr bash -c '"$0" $1 >&-' "$REDLOCK" "$command"
     assert_contains "$stderr" 'standard output: it is closed'

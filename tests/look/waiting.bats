@@ -31,7 +31,7 @@ me() { echo "$(id -un)@$(uname -n)"; }
 pids_of() { json "[w['pid'] for w in next(l for l in j['locks'] if l['name'] == '$1')['waiters']]"; }
 
 # pretend FIRST LAST COMMAND [MS]: in the queue of all servers stand processes whose PIDs begin with FIRST
-# and end with LAST; the first one has been there for so long, each next one for a second less.
+# and end with LAST; the first one has been there for that time, each next one for a second less.
 pretend() {
   local server
   for server in A B C; do

@@ -28,7 +28,7 @@ teardown() { stop_all; }
   [[ $stderr == 'redlock: --interval needs --watch' ]] || fail "$stderr"
 }
 
-# The frames: what stands between two of the sequences that begin one.
+# The frames: the text between two of the sequences that begin one.
 @test "watch: redraws in place, shows what changes, and ends with 0 by Ctrl-C and the old screen back" {
   scenario <<'CODE'
 import time
@@ -59,7 +59,7 @@ until("no echo", lambda: not echo())
 at.type("xq")
 assert at.ended() == 0
 assert echo()
-# It follows the width at once, however long the interval is.
+# It follows the width immediately, however long the interval is.
 at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "1h", "w?rk"], 80)
 until("the list", lambda: frames() and "SERVERS" in frame())
 assert "redlock list 'w?rk'  " in frame(), frame()  # as one would type it

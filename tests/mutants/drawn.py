@@ -300,7 +300,7 @@ class Source:
         was, begin = self.lines[number - 1], self.begins[number - 1]
         if self.code is not None:
             return in_cpp(self.text, self.code, self.file, number, begin, was, becomes)
-        # What has no meaning in Lua.
+        # Changes that have no meaning in Lua.
         if re.search(r"/\*|(break|continue);\n$", becomes):
             return None
         each = Drawn(self.file, number, was, becomes, begin, begin + len(was), becomes, ())

@@ -37,7 +37,7 @@ struct Step {
 
 struct Transcript {
   std::vector<Step> steps;
-  std::vector<std::string> end;  ///< remarks behind the last step
+  std::vector<std::string> end;  ///< remarks after the last step
 };
 
 bool is_remark(const std::string& line) {

@@ -16,7 +16,7 @@ using lock::Duration;
 
 namespace {
 
-/// A session that never rests would play for ever.
+/// A session that never rests would play without end.
 constexpr int kMostTurns = 10'000;
 
 Words read_words(std::istringstream& in) {
@@ -81,7 +81,7 @@ std::vector<std::string> Scenario::play(std::string_view step) {
   } else {
     answer(verb, words);
   }
-  pass(0s);  // what has become due at once
+  pass(0s);  // whatever is due immediately
   return std::exchange(lines_, {});
 }
 

@@ -300,7 +300,7 @@ two_forget() {
 
 # ---- less of it ------------------------------------------------------------------------------
 
-@test "acl: without eval, type or set there is no vote: 69 at once, and nothing is written" {
+@test "acl: without eval, type or set there is no vote: 69 immediately, and nothing is written" {
   local command
   for command in eval type set; do
     one_limited "+$command"
@@ -317,7 +317,7 @@ two_forget() {
 @test "acl: one server of three that permits nothing is nobody's trouble" {
   three_limited
   cli B acl setuser cron -@all
-  # New servers are trusted at once only if all of them answer.
+  # New servers are trusted immediately only if all of them answer.
   run_lock -q --restart-grace 0
   assert_status 7
 }
@@ -355,7 +355,7 @@ two_forget() {
 @test "acl: without pexpire the lock still has its time to live, the hashes have none" {
   one_limited +pexpire
   start_job --ttl 30s
-  (($(cli A pttl "$LOCK") > 0)) || fail "a lock for ever"
+  (($(cli A pttl "$LOCK") > 0)) || fail "a lock that never expires"
   [[ $(cli A pttl "redlock:{$LOCK}:fence") == -1 ]]
   finish_job
   assert_status 7
@@ -379,7 +379,7 @@ two_forget() {
   assert_status 7
 }
 
-@test "acl: without hget or hset a run in the job of a run does not wait for that one: 69 at once" {
+@test "acl: without hget or hset a run in the job of a run does not wait for that one: 69 immediately" {
   local command
   for command in hget hset; do
     one_limited "+$command"

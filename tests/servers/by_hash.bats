@@ -26,14 +26,14 @@ costs() {
   ((bytes <= $1)) || fail "$bytes bytes: ${*:2}"
   [[ $(failures_of A evalsha) == 0 ]] || fail "$(cli A info commandstats)"
 }
-refused() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
+run_in_vain() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
 
 @test "by hash: from the second run on, a server gets their hashes" {
   "$REDLOCK" run L -- true
   costs 5000 "$REDLOCK" run L -- true
   local token
   token=$("$REDLOCK" acquire L)
-  costs 2000 refused
+  costs 2000 run_in_vain
   run -0 "$REDLOCK" release L "$token"
   run -0 "$REDLOCK" history L
   [[ $(wc -l <<<"$output") == 4 ]] || fail "$output"

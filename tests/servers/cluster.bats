@@ -32,7 +32,7 @@ teardown() { stop_all; }
     if ((SAID % 2 == 0)); then lost+=("$name"); else names+=("$name"); fi
   done
   for name in "${names[@]:0:2}"; do "$REDLOCK" acquire --ttl 60s "$name" >/dev/null; done
-  # What is seen is told, and that it may not be all.
+  # redlock shows what it has found, and says that more may exist.
   local command
   set -f # the patterns are for redlock
   for command in list 'history L*' 'history' 'list none*'; do
@@ -279,7 +279,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 
 # ---- who waits -------------------------------------------------------------------------------
 
-@test "cluster: a waiter is woken at once, through whatever node" {
+@test "cluster: a waiter is woken immediately, through whatever node" {
   quiet_cluster 3 0
   lock_at C1
   REDLOCK_SERVERS=$(seeds C1) start_job
@@ -527,7 +527,7 @@ cpu_of_children() {
   refute_contains "$stderr$output" 'write redis+cluster'
 }
 
-@test "cluster: a node whose slot is half moved for ever, and one that ends each subscription, keep nobody busy" {
+@test "cluster: a node whose slot stays half moved, and one that ends each subscription, keep nobody busy" {
   LOCK=L
   hostile_server try-again
   lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"

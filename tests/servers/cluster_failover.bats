@@ -78,7 +78,7 @@ teardown() { stop_all; }
   wait_until_clean "${CLUSTER[@]}"
 }
 
-@test "cluster: a waiter subscribes anew where its slot has moved" {
+@test "cluster: a waiter subscribes again where its slot has moved" {
   needs_sharded
   quiet_cluster 3 0
   lock_at C1

@@ -189,7 +189,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   unavailable "$O_URI" 'memory' maxmemory
 }
 
-@test "OOM: those that have a lock keep it, give it back, and it can be taken from them" {
+@test "OOM: holders keep their lock and release it, and it can be taken from them" {
   local flag token places
   export REDLOCK_SERVERS=$A_URI
   places() { cli A zrange 'redlock:{L}:readers' 0 -1 withscores; }

@@ -3,7 +3,7 @@
 # bats file_tags=whole,slow
 # shellcheck disable=SC2154
 #
-# Servers whose answers never end, as hostile.bats: redlock reads so much and no more. That is up to 64 MiB, which
+# Servers whose answers never end, as hostile.bats: redlock reads up to a limit. That is up to 64 MiB, which
 # takes ten times as long with sanitizers.
 
 load ../lib/common
@@ -12,20 +12,20 @@ load ../lib/hostile
 setup() { unset REDLOCK_SERVERS; }
 teardown() { stop_all; }
 
-@test "floods: list ends although the server goes on for ever" {
+@test "floods: list ends although the server never does" {
   hostile_server endless-cursors
   REDLOCK_SERVER_TIMEOUT=5ms meets list
   assert_contains "$output" 'list: status 69'
 }
 
-@test "floods: list reads so many names and no more, and says so" {
+@test "floods: list reads a limited number of names, and says so" {
   hostile_server endless-names
   REDLOCK_SERVER_TIMEOUT=5s meets list-none
   assert_contains "$output" 'list-none: status 69'
   assert_contains "$output" "redlock: warning: $HOSTILE_URI names more than 100000 locks; the rest is left out"
 }
 
-@test "floods: list keeps so many records and no more, and says so" {
+@test "floods: list keeps a limited number of records, and says so" {
   hostile_server huge-records
   REDLOCK_SERVER_TIMEOUT=5s meets list
   assert_contains "$output" 'list: status 69'
@@ -37,7 +37,7 @@ teardown() { stop_all; }
   assert_contains "$output" 'list: status 69'
 }
 
-@test "floods: history reads so much of a log and no more, and says so" {
+@test "floods: history reads a limited part of a log, and says so" {
   hostile_server endless-log
   REDLOCK_SERVER_TIMEOUT=5s meets history history-json
   assert_contains "$output" 'history: status 69'

@@ -11,7 +11,7 @@
 
 load ../lib/common
 
-# libnss-wrapper reads its file anew when that changes, and does not bear two threads there (1.1.12: one
+# libnss-wrapper reads its file again when that changes, and does not support two threads there (1.1.12: one
 # of them is stuck, or closes a file that is closed). Here each look-up has its turn. After a fork nobody
 # is in one.
 setup_file() {
@@ -79,7 +79,7 @@ has_ipv6() {
   assert_contains "$stderr" 'cannot resolve "db2.test": no such host'
 }
 
-@test "names: the first address refuses, the second is taken at once" {
+@test "names: the first address refuses, the second is taken immediately" {
   start_server A --tcp
   hosts 127.0.0.2 db1.test 127.0.0.3 db1.test 127.0.0.1 db1.test
   holds "redis://db1.test:$A_PORT"
@@ -104,7 +104,7 @@ has_ipv6() {
   timed "${NAMED[@]}"
   assert_status 69
   assert_contains "$stderr" 'no connection within 1000 ms'
-  # The last one fails at once, and the first one is not given up for that.
+  # The last one fails immediately, and the first one is not given up for that.
   hosts 127.0.0.2 db1.test 255.255.255.255 db1.test
   timed "${NAMED[@]}"
   assert_contains "$stderr" 'no connection within 1000 ms'
@@ -170,7 +170,7 @@ has_ipv6() {
   [[ $(ls "/proc/$BACKGROUND_PID/task" | wc -l) == 2 ]]
 }
 
-@test "names: the name leads to another address, and is asked for anew" {
+@test "names: the name leads to another address, and is looked up again" {
   start_server A --tcp
   start_server B --tcp
   start_server C

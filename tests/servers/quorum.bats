@@ -202,7 +202,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   refute_contains "$(<"$BACKGROUND_ERR")" :wrong@
 }
 
-@test "wrong passwords for two of three servers end the run at once: 69" {
+@test "wrong passwords for two of three servers end the run immediately: 69" {
   servers 1
   with_password B
   with_password C

@@ -20,13 +20,13 @@ start_servers() {
   export REDLOCK_SERVERS="${uris[*]}"
 }
 
-# age NAME SECONDS: waits until the server has been up for so long.
+# age NAME SECONDS: waits until the server has been up for SECONDS.
 age() {
   local up
   wait_until "$BOUND" eval "up=\$(cli $1 info server | tr -d '\r' | sed -n 's/^uptime_in_seconds://p'); ((up >= $2))"
 }
 
-@test "a new installation is usable at once, and again" {
+@test "a new installation is usable immediately, and again" {
   start_servers A B C
   run --separate-stderr "$REDLOCK" run -n L -- echo one
   assert_status 0
@@ -63,7 +63,7 @@ age() {
   assert_status 143
 }
 
-@test "a majority restarted empty at once lets nobody in, though it has no lock" {
+@test "a majority restarted empty at the same time lets nobody in, though it has no lock" {
   export REDLOCK_RESTART_GRACE=3
   start_servers A B C
   # Past twice the grace it can no longer be taken for a new installation.

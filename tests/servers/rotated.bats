@@ -149,7 +149,7 @@ refused_since() { (($(refusals) > $1)); }
   all_went_on
 }
 
-@test "rotated: the password of the nodes of a Cluster, of the primary behind Sentinels" {
+@test "rotated: the password of the nodes of a Cluster, of the primary of Sentinels" {
   cd "$SCRATCH"
   write_file password old
   export REDLOCK_PASSWORD_FILE=password

@@ -174,7 +174,7 @@ while True:
   [[ $(<"$SCRATCH/job.signals") == TERM ]]
 }
 
-@test "the keeper killed by SIGKILL: servers go at once, the directory at the end" {
+@test "the keeper killed by SIGKILL: servers go immediately, the directory at the end" {
   start_sandbox 2
   keeper=$(ps -o ppid= -p "${SERVERS[0]}")
   [[ $keeper -ne $SANDBOX ]]
@@ -272,7 +272,7 @@ while True:
     printf '#!/bin/sh\nexec %s -i "$@"\n' "$shell" >"$SCRATCH/shell"
     chmod +x "$SCRATCH/shell"
     output=$(printf 'exit\n' |
-      SHELL=$SCRATCH/shell script -qec "'$REDLOCK' sandbox -N 1" /dev/null)
+      HOME=$SCRATCH SHELL=$SCRATCH/shell script -qec "'$REDLOCK' sandbox -N 1" /dev/null)
     assert_contains "$output" 'redlock: try: redlock run demo -- sleep 60 &   then: redlock status demo'
     assert_contains "$output" '(redlock sandbox) '
   done
@@ -310,7 +310,7 @@ while True:
   directory_empty
 }
 
-# Two with the same one would choose new ones later. A slot that moves to another node meanwhile may have two owners.
+# Two with the same one would choose new ones later. A slot that moves to another node before that may have two owners.
 @test "--cluster: every primary has an epoch of its own" {
   run "$REDLOCK" sandbox --cluster -- bash -c '
     IFS=, read -ra nodes <<<"${REDLOCK_SERVERS#*@}"

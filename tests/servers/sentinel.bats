@@ -4,7 +4,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # The primary that Sentinels name, as one server: redlock finds it, also after a fail-over while a job runs, and says
-# what is wrong where it cannot.
+# the fault where it cannot.
 
 load ../lib/common
 load ../lib/acl
@@ -62,7 +62,7 @@ says() {
   for text in "$@"; do assert_contains "$stderr" "$text"; done
 }
 
-# fake_sentinel HOST PORT EPOCH [SECONDS]: a Sentinel that names this primary, after so many seconds; sets HOSTILE_PORT.
+# fake_sentinel HOST PORT EPOCH [SECONDS]: a Sentinel that names this primary, after SECONDS; sets HOSTILE_PORT.
 fake_sentinel() { hostile_server names "$@"; }
 
 # ---- every day -------------------------------------------------------------------------------
@@ -415,7 +415,7 @@ denied() {
   [[ -z $stderr ]] || fail "$stderr"
   await "$BACKGROUND_PID"
   assert_status 0
-  # ROLE tells a replica at once; without it, the lock's own scripts tell.
+  # ROLE shows a replica immediately; without it, the lock's own scripts tell.
   [[ $(denied D1 S1 S2 S3) == role ]] || fail "denied: $(denied D1 S1 S2 S3)"
   fake_sentinel 127.0.0.1 "$D2_PORT" 9
   REDLOCK_SERVERS=redis+sentinel://cron:password@127.0.0.1:$HOSTILE_PORT/$SERVICE try_run

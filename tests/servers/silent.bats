@@ -16,7 +16,7 @@ teardown() { stop_all; }
 # swallow_proxy HOST PORT, or unix SOCKET: a proxy in front of that server; sets SWALLOW_URI.
 swallow_proxy() { start_listener SWALLOW swallow_proxy.py "$@"; }
 
-# swallow: the proxy forgets its present connections. deliver: what came over them since then reaches the server.
+# swallow: the proxy forgets its present connections. deliver: later bytes of them reach the server.
 swallow() { signal_proxy USR1; }
 deliver() { signal_proxy USR2; }
 signal_proxy() {
@@ -86,7 +86,7 @@ job_outlives() {
   assert_status 0
   await "$job"
   assert_status 7
-  # What comes late leaves nothing behind.
+  # Late requests leave nothing.
   deliver
   wait_until_clean A
 }

@@ -41,9 +41,9 @@ holds() {
   [[ $output == in && -z $stderr ]] || fail "$stderr"
 }
 
-# refused URI ARG… -- TEXT…: this server is of no use, for ever, and so the run ends at once with 69
+# assert_no_connection URI ARG… -- TEXT…: this server can never be used, and so the run ends immediately with 69
 # and one line that has the URI as it may be shown ($SHOWN, or the URI) and each TEXT.
-refused() {
+assert_no_connection() {
   local uri=$1 arguments=() text
   shift
   while [[ $1 != -- ]]; do
@@ -105,7 +105,7 @@ misconfigured() {
   start_tls_server A server
   start_tls_server M chain
   unset REDLOCK_TLS_CA
-  refused "$A_TLS_URI" -- 'authority ca'
+  assert_no_connection "$A_TLS_URI" -- 'authority ca'
   SSL_CERT_FILE=$TLS/ca.crt holds -S "$A_TLS_URI"
   holds -S "$A_TLS_URI" --tls-ca "$TLS/ca.crt"
   holds -S "$A_TLS_URI" --tls-ca "$TLS/server.crt"
@@ -115,35 +115,35 @@ misconfigured() {
   cp "$TLS/ca.crt" "$SCRATCH/ca/ca.pem"
   openssl rehash "$SCRATCH/ca"
   holds -S "$A_TLS_URI" --tls-ca-dir "$SCRATCH/ca"
-  # What is named replaces the system's store.
-  SSL_CERT_FILE=$TLS/ca.crt refused "$A_TLS_URI" --tls-ca "$TLS/other.crt" -- 'not trusted here'
+  # A named file replaces the system's store.
+  SSL_CERT_FILE=$TLS/ca.crt assert_no_connection "$A_TLS_URI" --tls-ca "$TLS/other.crt" -- 'not trusted here'
 }
 
 @test "tls: an unknown authority" {
   start_tls_server A stranger
-  refused "$A_TLS_URI" -- 'signed by "authority other", which is not trusted here' --tls-ca
+  assert_no_connection "$A_TLS_URI" -- 'signed by "authority other", which is not trusted here' --tls-ca
   start_tls_server B other
-  refused "$B_TLS_URI" -- 'self-signed' --tls-ca
+  assert_no_connection "$B_TLS_URI" -- 'self-signed' --tls-ca
 }
 
 @test "tls: a wrong name, and which it has; --tls-sni says which it should have" {
   start_tls_server A elsewhere
-  refused "$A_TLS_URI" -- 'not for "127.0.0.1"' 'it is for DNS:db9.example, DNS:*.db.example, IP Address:10.0.0.1' --tls-sni
-  refused "rediss://localhost:$A_TLS_PORT" -- 'not for "localhost"'
+  assert_no_connection "$A_TLS_URI" -- 'not for "127.0.0.1"' 'it is for DNS:db9.example, DNS:*.db.example, IP Address:10.0.0.1' --tls-sni
+  assert_no_connection "rediss://localhost:$A_TLS_PORT" -- 'not for "localhost"'
   holds -S "$A_TLS_URI" --tls-sni db9.example
   REDLOCK_TLS_SNI=a.db.example holds -S "$A_TLS_URI"
-  refused "$A_TLS_URI" --tls-sni a.b.db.example -- 'not for "a.b.db.example"'
+  assert_no_connection "$A_TLS_URI" --tls-sni a.b.db.example -- 'not for "a.b.db.example"'
   start_tls_server B client
-  refused "$B_TLS_URI" -- 'it is for client'
+  assert_no_connection "$B_TLS_URI" -- 'it is for client'
 }
 
 @test "tls: a certificate that has expired, and one of the future" {
   start_tls_server A expired
-  refused "$A_TLS_URI" -- 'its certificate expired on 2021-01-01 00:00:00 UTC'
+  assert_no_connection "$A_TLS_URI" -- 'its certificate expired on 2021-01-01 00:00:00 UTC'
   start_tls_server B future
-  refused "$B_TLS_URI" -- 'is not valid before 2090-01-01 00:00:00 UTC' clock
+  assert_no_connection "$B_TLS_URI" -- 'is not valid before 2090-01-01 00:00:00 UTC' clock
   start_tls_server C below
-  refused "$C_TLS_URI" -- 'the certificate of its authority "aged" expired on 2021-01-01 00:00:00 UTC'
+  assert_no_connection "$C_TLS_URI" -- 'the certificate of its authority "aged" expired on 2021-01-01 00:00:00 UTC'
 }
 
 @test "tls: --tls-insecure believes everybody, and warns" {
@@ -153,7 +153,7 @@ misconfigured() {
   assert_one_line "$stderr"
   assert_contains "$stderr" 'warning: certificates are not verified'
   REDLOCK_TLS_INSECURE=1 holds -q -S "$A_TLS_URI"
-  REDLOCK_TLS_INSECURE=0 refused "$A_TLS_URI" -- expired
+  REDLOCK_TLS_INSECURE=0 assert_no_connection "$A_TLS_URI" -- expired
   # Nothing to warn of without TLS.
   holds --tls-insecure -S "$A_URI"
 }
@@ -188,11 +188,11 @@ config"
     -subj "/CN=$name" -addext basicConstraints=critical,CA:TRUE -keyout "$TLS/evil.key" -out "$TLS/evil.crt"
   make_certificate victim evil IP:127.0.0.1
   start_tls_server A victim
-  refused "$A_TLS_URI" -- 'is signed by "a?31m?b?"'
+  assert_no_connection "$A_TLS_URI" -- 'is signed by "a?31m?b?"'
   assert_printable "$stderr"
   make_certificate odd ca $'DNS:a\e[31m\x9bb'
   start_tls_server B odd
-  refused "$B_TLS_URI" -- 'it is for DNS:a?[31m?b'
+  assert_no_connection "$B_TLS_URI" -- 'it is for DNS:a?[31m?b'
   assert_printable "$stderr"
 }
 
@@ -206,10 +206,10 @@ config"
     cat "$TLS/client.crt" "$TLS/client.key" >"$SCRATCH/both"
     holds -S "$A_TLS_URI" --tls-cert "$SCRATCH/both"
     asked=$(evals A)
-    refused "$A_TLS_URI" -- 'client certificate' --tls-cert
-    refused "$A_TLS_URI" --tls-cert "$TLS/stranger.crt" --tls-key "$TLS/stranger.key" -- \
+    assert_no_connection "$A_TLS_URI" -- 'client certificate' --tls-cert
+    assert_no_connection "$A_TLS_URI" --tls-cert "$TLS/stranger.crt" --tls-key "$TLS/stranger.key" -- \
       'refuses our certificate' 'unknown authority'
-    refused "$A_TLS_URI" --tls-cert "$TLS/expired.crt" --tls-key "$TLS/expired.key" -- \
+    assert_no_connection "$A_TLS_URI" --tls-cert "$TLS/expired.crt" --tls-key "$TLS/expired.key" -- \
       'refuses our certificate' expired
     # A server that let nobody in has nothing to be released: it was never asked.
     [[ $(evals A) == "$asked" ]] || fail "$asked requests before, $(evals A) afterwards"
@@ -250,7 +250,7 @@ config"
   assert_one_line "$stderr"
   assert_contains "$stderr" 'does not speak TLS'
   garbage_server 'HTTP/1.1 400 Bad Request\r\n\r\n'
-  refused "rediss://127.0.0.1:$GARBAGE_PORT" -- 'does not speak TLS'
+  assert_no_connection "rediss://127.0.0.1:$GARBAGE_PORT" -- 'does not speak TLS'
 }
 
 @test "tls: plain text to a port for TLS" {
@@ -261,10 +261,10 @@ config"
   assert_contains "$stderr" 'does it want TLS (rediss://)'
   # Others than Redis say so.
   garbage_server '\x15\x03\x01\x00\x02\x02\x46'
-  refused "redis://127.0.0.1:$GARBAGE_PORT" -- 'speaks TLS on this port' rediss://
+  assert_no_connection "redis://127.0.0.1:$GARBAGE_PORT" -- 'speaks TLS on this port' rediss://
 }
 
-@test "tls: what comes is broken" {
+@test "tls: broken bytes arrive" {
   local answer
   # Hangs up; a record that is too long; half a record; an alert (internal error); a ServerHello of
   # nothing.
@@ -340,7 +340,7 @@ PARTS
   holds -S "$A_TLS_URI" --tls-sni 127.0.0.1%lo
 }
 
-@test "tls: a server that is restarted is connected to anew, and the lock put back" {
+@test "tls: a server that is restarted is connected to again, and the lock put back" {
   start_tls_server A server
   start_tls_server B server
   start_tls_server C server

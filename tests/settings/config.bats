@@ -3,7 +3,7 @@
 # bats file_tags=whole
 # shellcheck disable=SC1003,SC2030,SC2031,SC2016,SC2154
 #
-# The configuration file, what beats it, what is said about a bad one, and `redlock config`.
+# The configuration file, settings that override it, messages about a bad one, and `redlock config`.
 
 load ../lib/common
 
@@ -36,8 +36,8 @@ is() {
   [[ $found == "$2" ]] || fail "$1: '$found', expected '$2'"
 }
 
-# refused TEXT LINE…: the file with these lines is an error of one line with TEXT.
-refused() {
+# assert_file_rejected TEXT LINE…: the file with these lines is an error of one line with TEXT.
+assert_file_rejected() {
   write "${@:2}"
   run --separate-stderr "$REDLOCK" run L -- true
   assert_status 78
@@ -108,7 +108,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   is config 'redlock.toml REDLOCK_CONFIG'
 }
 
-@test "config: what is overridden is not looked at, but a key nobody knows is always an error" {
+@test "config: an overridden value is not looked at, but a key nobody knows is always an error" {
   write 'ttl = "nonsense"' 'servers = 7'
   REDLOCK_TTL=40s is ttl '40s REDLOCK_TTL'
   is ttl '35s --ttl' --ttl 35
@@ -146,41 +146,41 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
 }
 
 @test "config: unknown keys: file, line, and what was probably meant" {
-  refused "$REDLOCK_CONFIG:2: unknown key 'tttl', did you mean ttl?" '' 'tttl = "30s"'
-  refused "$REDLOCK_CONFIG:1: unknown key 'server', did you mean servers?" 'server = ["redis://x"]'
-  refused "$REDLOCK_CONFIG:1: unknown key 'server_timeout', did you mean server-timeout?" 'server_timeout = 1'
-  refused "$REDLOCK_CONFIG:3: there are no [tables] in this file" 'ttl = 30' '' '[run]' 'ttl = 40'
-  refused "unknown key 'name'" 'name = "x"'
-  refused "unknown key 'token'" 'token = "x"'
-  refused "unknown key 'fence'" 'fence = 3'
-  refused "unknown key 'config'" 'config = "x"'
-  refused "unknown key 'wait'" 'wait = 3'
-  refused "unknown key 'rediscli-auth'" 'rediscli-auth = "s3cret"'
+  assert_file_rejected "$REDLOCK_CONFIG:2: unknown key 'tttl', did you mean ttl?" '' 'tttl = "30s"'
+  assert_file_rejected "$REDLOCK_CONFIG:1: unknown key 'server', did you mean servers?" 'server = ["redis://x"]'
+  assert_file_rejected "$REDLOCK_CONFIG:1: unknown key 'server_timeout', did you mean server-timeout?" 'server_timeout = 1'
+  assert_file_rejected "$REDLOCK_CONFIG:3: there are no [tables] in this file" 'ttl = 30' '' '[run]' 'ttl = 40'
+  assert_file_rejected "unknown key 'name'" 'name = "x"'
+  assert_file_rejected "unknown key 'token'" 'token = "x"'
+  assert_file_rejected "unknown key 'fence'" 'fence = 3'
+  assert_file_rejected "unknown key 'config'" 'config = "x"'
+  assert_file_rejected "unknown key 'wait'" 'wait = 3'
+  assert_file_rejected "unknown key 'rediscli-auth'" 'rediscli-auth = "s3cret"'
 }
 
 @test "config: wrong types and values: file, line, key" {
   unset REDLOCK_SERVERS
-  refused "$REDLOCK_CONFIG:2: ttl: expected a time such as" 'prefix = "p"' 'ttl = true'
-  refused "$REDLOCK_CONFIG:1: ttl: expected a time such as" 'ttl = 2026-11-21'
-  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = "0.5s"'
-  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = -1'
-  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = 1e3_00'
-  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = "1 day"'
-  refused "$REDLOCK_CONFIG:1: server-wait: expected a time" 'server-wait = [1]'
-  refused "$REDLOCK_CONFIG:1: prefix: expected a string in quotes" 'prefix = 3'
-  refused "$REDLOCK_CONFIG:1: prefix: lock name" 'prefix = "redlock-tag:"'
-  refused "$REDLOCK_CONFIG:1: password: expected a string in quotes" 'password = 3'
-  refused "$REDLOCK_CONFIG:1: log-entries: expected a whole number, without quotes" 'log-entries = 1e3'
-  refused "$REDLOCK_CONFIG:1: servers: expected an array of strings" 'servers = "redis://db1"'
-  refused "$REDLOCK_CONFIG:1: servers: expected at least one" 'servers = []'
-  refused "$REDLOCK_CONFIG:3: servers: expected an array of strings" 'servers = [' '"redis://a",' '3]'
-  refused "$REDLOCK_CONFIG:2: servers: \"a\" is not a server's URI; write redis://a" 'servers = [' '"a",' ']'
-  refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"redis://u:s3cret@a b",' ']'
-  refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"http://u:s3cret@a",' ']'
-  refused "$REDLOCK_CONFIG:1: servers: redis://:***@a:6379 occurs twice" \
+  assert_file_rejected "$REDLOCK_CONFIG:2: ttl: expected a time such as" 'prefix = "p"' 'ttl = true'
+  assert_file_rejected "$REDLOCK_CONFIG:1: ttl: expected a time such as" 'ttl = 2026-11-21'
+  assert_file_rejected "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = "0.5s"'
+  assert_file_rejected "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = -1'
+  assert_file_rejected "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = 1e3_00'
+  assert_file_rejected "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = "1 day"'
+  assert_file_rejected "$REDLOCK_CONFIG:1: server-wait: expected a time" 'server-wait = [1]'
+  assert_file_rejected "$REDLOCK_CONFIG:1: prefix: expected a string in quotes" 'prefix = 3'
+  assert_file_rejected "$REDLOCK_CONFIG:1: prefix: lock name" 'prefix = "redlock-tag:"'
+  assert_file_rejected "$REDLOCK_CONFIG:1: password: expected a string in quotes" 'password = 3'
+  assert_file_rejected "$REDLOCK_CONFIG:1: log-entries: expected a whole number, without quotes" 'log-entries = 1e3'
+  assert_file_rejected "$REDLOCK_CONFIG:1: servers: expected an array of strings" 'servers = "redis://db1"'
+  assert_file_rejected "$REDLOCK_CONFIG:1: servers: expected at least one" 'servers = []'
+  assert_file_rejected "$REDLOCK_CONFIG:3: servers: expected an array of strings" 'servers = [' '"redis://a",' '3]'
+  assert_file_rejected "$REDLOCK_CONFIG:2: servers: \"a\" is not a server's URI; write redis://a" 'servers = [' '"a",' ']'
+  assert_file_rejected "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"redis://u:s3cret@a b",' ']'
+  assert_file_rejected "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"http://u:s3cret@a",' ']'
+  assert_file_rejected "$REDLOCK_CONFIG:1: servers: redis://:***@a:6379 occurs twice" \
     'servers = ["redis://:s3cret@a", "redis://:s3cret@a/2"]'
-  refused 'no servers are configured' 'ttl = 9'
-  refused "servers = [\"redis://HOST\"] into $REDLOCK_CONFIG" 'ttl = 9'
+  assert_file_rejected 'no servers are configured' 'ttl = 9'
+  assert_file_rejected "servers = [\"redis://HOST\"] into $REDLOCK_CONFIG" 'ttl = 9'
   REDLOCK_CONFIG=/dev/null run --separate-stderr "$REDLOCK" run L -- true
   assert_status 78
   [[ $stderr == *'set REDLOCK_SERVERS (to try'* ]] || fail "$stderr"
@@ -205,10 +205,10 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   for line in 'password = s3cret' 'password = "s3cret' "password = 's3cret'x" 'password = s3cret x' \
     'password "s3cret"' 's3cret' 'password = 99999999999999999999s3cret' 'password = ts3cret' \
     $'password = "s3cret\xff"' 'password = """s3cret' 'password = 1s3cret' 'password = [s3cret]'; do
-    refused "$REDLOCK_CONFIG:2: " 'ttl = 50' "$line"
+    assert_file_rejected "$REDLOCK_CONFIG:2: " 'ttl = 50' "$line"
   done
-  refused "$REDLOCK_CONFIG:3: ttl: line 1 sets it, too; remove one of the two" 'ttl = 50' '' 'ttl = 60'
-  refused "$REDLOCK_CONFIG:1: there are no [tables] in this file; remove this line" '[redlock]' 'ttl = 60'
+  assert_file_rejected "$REDLOCK_CONFIG:3: ttl: line 1 sets it, too; remove one of the two" 'ttl = 50' '' 'ttl = 60'
+  assert_file_rejected "$REDLOCK_CONFIG:1: there are no [tables] in this file; remove this line" '[redlock]' 'ttl = 60'
   write 'password = 99999999999999999999'
   run --separate-stderr "$REDLOCK" config
   assert_status 78
@@ -222,8 +222,8 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
 @test "config: a key of 130,001 dotted parts is a mistake, not a crash" {
   local parts
   parts=$(head -c 260002 /dev/zero | tr '\0' 'a' | sed 's/aa/a./g; s/.$//')
-  refused "$REDLOCK_CONFIG:1: a key has no dots" "$parts = 1"
-  refused "$REDLOCK_CONFIG:1: there are no [tables] in this file" "[$parts]"
+  assert_file_rejected "$REDLOCK_CONFIG:1: a key has no dots" "$parts = 1"
+  assert_file_rejected "$REDLOCK_CONFIG:1: there are no [tables] in this file" "[$parts]"
 }
 
 @test "config: a file with a password that others may read is a warning" {

@@ -111,7 +111,7 @@ tells() {
   assert_contains "$stderr" 'REDLOCK_RECORD_COMMAND: expected full, name or none'
 }
 
-# names_it VALUE TEXT: so much is shown of the first server in VALUE that redlock refuses.
+# names_it VALUE TEXT: redlock refuses the first server in VALUE, and shows only TEXT of it.
 names_it() {
   REDLOCK_SERVERS=$1 run --separate-stderr "$REDLOCK" list
   assert_status 78
@@ -129,7 +129,7 @@ names_it() {
   names_it 'redis://heim:99999 secret@db1' 'server 2: not a valid server URI; put redis'
 }
 
-@test "secrets: of a URI that cannot be read and may have a password, nothing behind the scheme is shown" {
+@test "secrets: of a URI that cannot be read and may have a password, nothing after the scheme is shown" {
   local uri command message
   export REDLOCK_CONFIG=$SCRATCH/redlock.toml
   for uri in redis://geheim@db redis://:ge@heim/@db redis://:a?geheim redis://db1/geheim redis://db1:geheim \

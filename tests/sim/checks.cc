@@ -333,7 +333,7 @@ void Checks::put_back(std::size_t server, std::uint32_t memory, Token token) {
 
 void Checks::kept_deleted(Token token) {
   if (std::ranges::find(handed_back_, token, &HandedBack::token) != handed_back_.end()) return;
-  fail("freed", token_text(token) + " is given back, and its ward lives");
+  fail("freed", token_text(token) + " is released, and its ward lives");
 }
 
 }  // namespace redlock::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What must never happen. Knows everything: true time, what was really sent, answered and started.
+// The violations that must never happen. Knows everything: true time, each request, answer and job.
 // Its idea of a lease is its own, made of what clients were told, not of src/lock.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Violation {
   std::string what;
 };
 
-/// DESIGN section 7, computed here once more.
+/// The end of a lease that is kept free for killing the job, computed without the code under test.
 lock::Duration kill_margin(lock::Duration ttl);
 
 class Checks {
@@ -111,7 +111,7 @@ class Checks {
     Time began{};  ///< when the attempt first asked
     std::array<Word, kMostServers> words{};
     lock::Instant limit{};  ///< until then a quorum has promised to keep the lock
-    /// A grace after so many servers have said that it is gone that no quorum can be left.
+    /// A grace after enough servers have said that it is gone: no quorum can be left.
     lock::Instant lost_limit = lock::kNever;
     /// Since another has the lock, too, whom servers let in that forgot this one.
     lock::Instant beside_limit = lock::kNever;

@@ -36,7 +36,7 @@ void Checks::check_once(std::size_t client) {
   }
 }
 
-/// Only a successful run makes another one superfluous, and only for a time. (A run that is known
+/// Only a successful run makes another one needless, and only for a time. (A run that is known
 /// may have ended just now.)
 void Checks::check_skip(std::size_t client) {
   const Time period = schedule_->client[client].once;
@@ -54,7 +54,7 @@ void Checks::check_overlap(std::size_t client) {
     if (leases_[other].lock_token == leases_[client].lock_token)
       continue;  // one has joined the other
     if (may_be_together(leases_[other].lock_token, leases_[client].lock_token)) continue;
-    // What is deleted by force is anybody's at once; its holder's job is to end soon.
+    // Anybody may take a deleted lock immediately; its holder's job must end soon.
     if (is_deleted(leases_[other].lock_token)) {
       check_lifetime(other);
       continue;
@@ -71,7 +71,7 @@ void Checks::check_overlap(std::size_t client) {
   }
 }
 
-/// No more jobs at once than the lock has slots; those inside a job have its slot.
+/// No more jobs at the same time than the lock has slots; those inside a job have its slot.
 void Checks::check_crowd(std::size_t client) {
   const Token mine = leases_[client].lock_token;
   std::vector<Token> tokens = {mine};
@@ -103,7 +103,8 @@ void Checks::check_fence(const Grant& grant, Time began) {
   // Others may read with later numbers than the lock that this one joins.
   const bool joins = std::ranges::count(grants_, grant.lock_token, &Grant::lock_token) > 0;
   for (const Grant& before : grants_) {
-    // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
+    // Where the assumptions fail, two may hold the lock at the same time: then their order is
+    // nobody's.
     const bool alone =
         schedule_->assumptions_hold && !schedule_->seized && !schedule_->votes_are_forgotten();
     const bool beside = may_be_together(before.lock_token, grant.lock_token);

@@ -357,7 +357,7 @@ void Client::say_reply(const lock::Reply& reply) {
   } else if (const auto* refused = std::get_if<lock::Refused>(&reply.answer)) {
     what += " by " + refused->blocker;
   } else if (const auto* unreachable = std::get_if<lock::Unreachable>(&reply.answer)) {
-    what += unreachable->maybe_applied ? ", perhaps carried out" : ", not carried out";
+    what += unreachable->maybe_applied ? ", may be carried out" : ", not carried out";
   }
   say(what);
 }

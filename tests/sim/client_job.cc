@@ -70,7 +70,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
   step(lock::JobStarted{}, local);
 }
 
-/// A TERM may be obeyed at once, in a while or never; a KILL takes up to the margin.
+/// A TERM may be obeyed immediately, in a while or never; a KILL takes up to the margin.
 void Client::kill_job(int number) {
   if (number != SIGTERM && number != SIGKILL) return;
   // Also if the job has ended by itself, and the loop has not heard of it yet.

@@ -110,7 +110,7 @@ Interpreter::Interpreter(Patches mistakes)
     lua_call(lua_, 0, 0);
   }
 #ifdef LUAJIT_VERSION
-  // It finds nothing to compile between so many calls of C functions, and takes long to find that
+  // It finds nothing to compile between that many calls of C functions, and takes long to find that
   // out.
   luaJIT_setmode(lua_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Runs redlock's own scripts, byte for byte as they go over the wire, on a keyspace. Each script is
-// parsed once. No script leaves anything behind for the next one, so Lua frees no memory: when it
+// parsed once. No script leaves anything for the next one, so Lua frees no memory: when it
 // has used up its block, that becomes what it was after the last script was parsed. `redis.call`,
 // `redis.pcall` and the conversions between Lua and RESP are as
 // https://redis.io/docs/latest/develop/programmability/lua-api/ says.

@@ -90,7 +90,7 @@ class Keyspace {
   void integer(std::int64_t number);
   void text(std::string_view text);
   void status(std::string_view text);
-  /// To append to, with room for so many texts that are made.
+  /// To append to, with room for this many new texts.
   std::vector<std::string_view>& begin_list(std::size_t made = 0);
   /// Keeps a text for the reply.
   const std::string& made(std::string text) { return made_.emplace_back(std::move(text)); }

@@ -30,12 +30,12 @@ constexpr std::string_view kMutations[] = {"none",
                                            "stage_alone_killed",
                                            "stage_skipped"};
 
-// A set without NX: what is there is replaced.
+// A set without NX: replaces any value.
 constexpr std::string_view kSet = "'NX','PX',ARGV[2])\nunlink(";
 constexpr std::string_view kSetAnyway = "'PX',ARGV[2])\nunlink(";
 constexpr std::string_view kHeld = "if value and not ours then";
 
-// Of one mistake: behind one another.
+// Of one mistake: one after the other.
 constexpr Patch kPatches[] = {
     // The counter of an old snapshot goes on as if nothing had been; one that is gone starts at 1.
     {"run_id_ignored", "if trace~='present'or field(", "if trace=='none'or field("},
@@ -65,7 +65,7 @@ constexpr Patch kPatches[] = {
      "if false and string.find('',"},
     {"note_unsigned", "ARGV[4]=='keeper'and'~'or''", "''"},
     {"no_expiry", kSet, "'NX')\nunlink("},
-    // Readers: one that died counts for ever; one enters beside a writer; a writer beside them.
+    // Readers: one that died counts without end; one enters beside a writer; a writer beside them.
     {"readers_stay", "'('..string.format('%.0f',clock),'+inf',\n'LIMIT',0,2)",
      "'-inf','+inf','LIMIT',0,2)"},
     {"readers_stay", "try('ZRANGEBYSCORE',readers,'-inf',clock,'LIMIT',0,32)or{}", "{}or{}"},

@@ -212,7 +212,7 @@ void Network::server_down(std::uint8_t server) {
     connection.served = connection.waiting = false;
     connection.arrived = 0;
     connection.requests.clear();
-    // A dead process is told of at once, a dead host when something is sent to it again.
+    // A dead process is reported immediately, a dead host when something is sent to it again.
     if (connection.open && random_.percent(70)) cut(id);
     if (!connection.open && connection.coming == 0) free(id);
   }

@@ -26,7 +26,7 @@ class Random {
     return static_cast<std::uint32_t>(((next() >> 32U) * n) >> 32U);
   }
 
-  /// An index into so many.
+  /// An index below this number.
   std::uint8_t index(std::size_t n) {
     return static_cast<std::uint8_t>(below(static_cast<std::uint32_t>(n)));
   }

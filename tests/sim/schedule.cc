@@ -176,8 +176,8 @@ void Schedule::draw_faults(Random& random) {
   for (std::uint32_t i = 0; i < count; ++i) faults.push_back(draw_fault(random, profile));
 }
 
-/// In every fifth schedule; in every third of these at once. By numbers of their own: the other
-/// schedules are what they were without.
+/// In every fifth schedule; in every third of these at the same time. By numbers of their own: the
+/// other schedules are what they were without.
 void Schedule::draw_revocations() {
   Random random(seed ^ 0x7265766f6b65U);
   if (cron || !random.percent(20)) return;
@@ -231,7 +231,7 @@ void Schedule::draw_keepers() {
 /// In every twentieth schedule, by numbers of their own: a client that waits for all answers, as it
 /// looks for marks, is stopped beyond the ttl when one server has granted it the lock and it has no
 /// connection to the others yet. Of these, the other clients do not reach one. Either they take the
-/// lock on two servers and give it back; or they have it when one of the two forgets it.
+/// lock on two servers and release it; or they have it when one of the two forgets it.
 void Schedule::draw_slow_connections() {
   Random random(seed ^ 0x636f6e6e656374U);
   if (cron || twins || clients < 2 || !random.percent(5)) return;
@@ -273,8 +273,8 @@ void Schedule::draw_slow_connections() {
   }
 }
 
-/// Servers whose counters differ, so that every grant needs a commit, and lines that break
-/// meanwhile.
+/// Servers whose counters differ, so that every grant needs a commit, and lines that break during
+/// it.
 void Schedule::draw_disagreement(Random& random) {
   servers = std::max<std::size_t>(servers, 3);
   late_percent = 20;
@@ -347,7 +347,7 @@ void Schedule::draw_swarm() {
 }
 
 /// Of each list in use, fewer than a quorum of servers forget within one lease, and none without a
-/// restart: what is too much keeps its data.
+/// restart: servers beyond that number keep their data.
 void Schedule::keep_assumptions() {
   const Time life = std::max(timing.ttl, longest_hold());
   const Time lease = life + life / 50 + 10ms;
@@ -377,7 +377,7 @@ void Schedule::keep_assumptions() {
   }
 }
 
-/// At most so much the times of day of servers differ.
+/// The times of day of servers differ by at most this.
 Time Schedule::clocks_apart() const {
   std::int64_t rate = 0;
   Time skew{};

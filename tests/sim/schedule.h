@@ -46,7 +46,7 @@ struct Fault {
     kill,         ///< the client and its job are killed
     signal,       ///< the client is sent TERM
     revoke,       ///< somebody forces whoever holds the lock on the server to release it
-    seize,        ///< and deletes it at once
+    seize,        ///< and deletes it immediately
     hand_back,    ///< the owner of a lock that is kept on the server releases it by its token
     rumour,       ///< word that the owner of the client's lock has done so; nobody has
   };
@@ -98,8 +98,8 @@ struct ClientHost {
   std::vector<ListChange> lists{};  ///< in the order of time; empty: all servers, always
 };
 
-/// Everything the seed decides before the first event. What is left to the run (delays, how long a
-/// job takes) is drawn from a generator seeded with `run_seed`.
+/// Everything the seed decides before the first event. Choices that are left to the run (delays,
+/// how long a job takes) are drawn from a generator seeded with `run_seed`.
 struct Schedule {
   std::uint64_t seed = 0;
   std::uint64_t run_seed = 0;
@@ -122,7 +122,7 @@ struct Schedule {
   std::vector<Fault> faults;                ///< in the order of time
   Time calm_from{};                         ///< the fair phase begins
 
-  bool assumptions_hold = true;  ///< of DESIGN section 1: then there is never a second job
+  bool assumptions_hold = true;  ///< of redlock-guarantees(7): then there is never a second job
   /// No server that forgets grants before every minimum hold is over: then none is cut short.
   bool holds_are_kept = true;
   bool marks_are_kept = true;  ///< no server forgets
@@ -131,7 +131,7 @@ struct Schedule {
   bool seizures_are_kept = true;
   bool seized = false;      ///< a lock is deleted under its job: then there may be a second one
   bool short_jobs = false;  ///< none lasts longer than a ttl
-  /// Signals reach jobs, some from elsewhere, and main processes leave descendants behind.
+  /// Signals reach jobs, some from elsewhere, and main processes leave descendants.
   bool jobs_leave = false;
   bool twins = false;       ///< two addresses of one server
   bool troubled = false;    ///< anything that may keep a message from getting through in time
@@ -165,7 +165,7 @@ struct Schedule {
   void draw(std::uint64_t seed);
 
  private:
-  /// Those of schedules without slots. Only so many take numbers from the draws that all share.
+  /// Those of schedules without slots. Only this many take numbers from the draws that all share.
   [[nodiscard]] std::span<ClientHost> few() { return std::span(client).first(4); }
   void draw_hosts(Random& random);
   void draw_holds(Random& random);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 using Kind = Fault::Kind;
 
-/// In every second schedule, and by numbers of their own: some hosts read. Who runs inside the job
+/// In every second schedule, and by numbers of their own: some hosts read. A run inside the job
 /// of a reader reads, too.
 void Schedule::draw_readers() {
   Random random(seed ^ 0x72656164657273U);
@@ -29,7 +29,7 @@ void Schedule::draw_readers() {
 }
 
 /// In every third schedule, by numbers of their own: more hosts than slots want one; in some of
-/// these schedules a host wants the lock in another way, as another one of as many slots. Who runs
+/// these schedules a host wants the lock in another way, as another one of as many slots. A run
 /// inside the job of the first asks as it does.
 void Schedule::draw_slots() {
   Random random(seed ^ 0x736c6f7473U);
@@ -74,7 +74,7 @@ void Schedule::draw_several() {
   spread_faults(random);
 }
 
-/// At least one host reads, one wants a slot, and one wants its locks alone. Who runs inside the
+/// At least one host reads, one wants a slot, and one wants its locks alone. A run inside the
 /// job of another asks as that one does.
 void Schedule::draw_mixture(Random& random) {
   const std::uint32_t first = random.below(3);

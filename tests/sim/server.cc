@@ -147,7 +147,7 @@ void Server::restart(Restart how, Time now) {
 }
 
 Time Server::replicate(Time now, Time lag) {
-  // All but the last of what the replica has by now is of no use.
+  // All but the last of what the replica has got is of no use.
   const auto late = std::ranges::find_if(replica_, [&](const Copy& copy) { return copy.at > now; });
   if (late - replica_.begin() > 1) replica_.erase(replica_.begin(), late - 1);
   Time at = std::max(now + lag, replica_held_);

@@ -71,7 +71,7 @@ class Server {
   void delete_lock() { keyspace_.remove(context_.lock_key); }
   /// revoke.lua and remove.lua. True if it was done.
   bool revoke(Token token, Time now);
-  /// False if the lock is somebody else's. `value`: what was seen here; `readers`: anywhere.
+  /// False if the lock is somebody else's. `value`: the value seen here; `readers`: anywhere.
   bool remove(Token value, const std::vector<Token>& readers, Time now);
 
   /// What is in the lock's key.
@@ -89,7 +89,7 @@ class Server {
   [[nodiscard]] std::int64_t now_ms(Time now) const {
     return clock_.shown(now).count() / 1'000'000;
   }
-  /// Another one after each restart and each FLUSHALL: what was noted before may be forgotten.
+  /// Another one after each restart and each FLUSHALL: older notes may be forgotten.
   [[nodiscard]] std::uint32_t memory() const { return memory_; }
 
  private:

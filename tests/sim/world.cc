@@ -133,7 +133,8 @@ void World::check_end() {
       if (schedule_->clocks_step) keys(lock, i).free_stale(schedule_->timing.ttl * 2, late);
       const Token owner = keys(lock, i).owner(late);
       if (owner == kNoToken) continue;
-      checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + " for ever");
+      checks_[lock].fail("left",
+                         server_name(i) + " has " + token_text(owner) + ", which never expires");
     }
   }
   if (schedule_->cron && commands == 0) {
@@ -170,7 +171,7 @@ void World::connection_event(ConnectionEvent event, ConnectionId id) {
       if (connection.served) check_hung_up(id);
       break;
     case ConnectionEvent::connected:
-      // Down in the meantime: what is sent will not get there, and tells.
+      // Down in the meantime: requests do not get there, and the client learns that.
       network_.establish(id);
       if (connection.open && !connection.over)
         client.take_in(server, {Inbound::Kind::connected, {}});

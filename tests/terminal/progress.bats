@@ -193,7 +193,7 @@ SCENARIO
 
 # ---- off a terminal --------------------------------------------------------------------------------
 
-@test "progress: where CI is set, a line at once, and one when the lock is got" {
+@test "progress: where CI is set, a line immediately, and one when the lock is got" {
   pretend "$TOKEN"
   background env CI=true "$REDLOCK" run -w 10m deploy-shop -- echo in
   wait_for_line "$BACKGROUND_ERR" waited

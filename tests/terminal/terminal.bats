@@ -4,7 +4,7 @@
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Redlock at a terminal, by tests/lib/terminal.py: whose the keys are, and what the user finds
-# afterwards. What is stopped and continued is in job_control.bats. Where the contract is "as under flock", flock goes through the same.
+# afterwards. job_control.bats is about stopping and continuing. Where the contract is "as under flock", flock goes through the same.
 
 load ../lib/common
 

@@ -56,7 +56,7 @@ class Contender:
         elif kind < 0.65:
             words = ["-w", f"{self.rng.uniform(0.2, 4):.2f}"]
         else:
-            words = []  # for ever
+            words = []  # without a limit
         return words + (["-E", str(CONFLICT)] if self.rng.random() < 0.3 else [])
 
     def job(self):
@@ -149,7 +149,7 @@ class Contender:
         top = self.process.pid
         below = await processes.stop_below(top)
         await processes.stop(top)
-        below |= await processes.stop_below(top)  # what it started meanwhile
+        below |= await processes.stop_below(top)  # what it started since then
         self.world.log("frozen", self.number, self.lock, self.run)
         return top, below
 

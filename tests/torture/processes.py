@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processes as torture needs them: time, trees, stopping for certain, leaving none behind."""
+"""Processes as torture needs them: time, trees, stopping for certain, leaving none."""
 import asyncio
 import ctypes
 import os

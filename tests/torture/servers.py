@@ -83,7 +83,7 @@ class Server:
         self.process.send_signal(signal.SIGCONT)
 
     async def keys(self):
-        """All keys with their time to live in ms, -1: for ever."""
+        """All keys with their time to live in ms, -1: it never expires."""
         script = (
             "local found = {} "
             "for _, key in ipairs(redis.call('KEYS', '*')) do "

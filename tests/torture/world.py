@@ -127,7 +127,7 @@ def judge(directory):
 
 
 def finish(work):
-    """Runs the coroutine to its end, and leaves no process behind."""
+    """Runs the coroutine to its end, and leaves no process."""
     if sys.version_info < (3, 12):  # later ones do so by themselves: no thread for each child
         asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
     try:

@@ -111,7 +111,7 @@ TEST_CASE("a Cluster that cannot be asked for its map: the reason is kept") {
   CHECK(observer.trouble());
 }
 
-TEST_CASE("of a log without an end, so many lines are read and no more") {
+TEST_CASE("of a log without an end, a limited number of lines is read") {
   PlayedServer server;
   redis::Questions questions;
   observe::LogReader reader(questions, questions.connect(server.endpoint(), nullptr, {}));

@@ -33,7 +33,7 @@ TEST_CASE("run: the job's words arrive as they are") {
   }
 }
 
-TEST_CASE("run: one -- is dropped, and a job may begin with anything behind it") {
+TEST_CASE("run: one -- is dropped, and a job may begin with anything after it") {
   CHECK(parse_run({"L", "--", "--", "x"}).job == Words{"--", "x"});
   CHECK(parse_run({"L", "--", "-n", "x"}).job == Words{"-n", "x"});
   CHECK(parse_run({"L", "x", "--", "y"}).job == Words{"x", "--", "y"});

@@ -36,7 +36,7 @@ TEST_CASE("acquire: a name, and run's options for waiting") {
   CHECK(full.json);
 }
 
-TEST_CASE("acquire: what is wrong") {
+TEST_CASE("acquire: usage errors") {
   check_failure(failure({"acquire"}, kServer), ExitStatus::usage, "no lock name");
   check_failure(failure({"acquire", "L", "true"}, kServer), ExitStatus::usage, "redlock run");
   check_failure(failure({"acquire", "L", "--", "true"}, kServer), ExitStatus::usage, "redlock run");
@@ -176,7 +176,7 @@ TEST_CASE("hold: the rules for a ttl are not for its length") {
   check_failure(failure({"acquire", "L"}, three), ExitStatus::config, "a third");
 }
 
-TEST_CASE("hold: what is wrong") {
+TEST_CASE("hold: usage errors") {
   const auto wrong = [](const Words& words, const std::string& part) {
     check_failure(failure(words, kServer), ExitStatus::usage, part);
   };

@@ -47,7 +47,7 @@ std::optional<milliseconds> future(std::string_view text, milliseconds now) {
   return in(Tense::future, text, now, nullptr);
 }
 
-TEST_CASE("moments: so long ago") {
+TEST_CASE("moments: a time ago") {
   const Zone zone;
   CHECK(past("2h", kNow) == kNow - 2h);
   CHECK(past("90s", kNow) == kNow - 90s);
@@ -122,7 +122,7 @@ TEST_CASE("moments: an hour that comes twice") {
   }
 }
 
-TEST_CASE("moments: what is none") {
+TEST_CASE("moments: invalid ones") {
   const Zone zone;
   for (const char* text : {"",
                            " ",

@@ -201,7 +201,7 @@ TEST_CASE("progress: since when it is held, if that is known") {
   CHECK_MESSAGE(length(0ms) == "", "it does not say");
 }
 
-TEST_CASE("progress: who is in the way, if it is no job that holds the lock") {
+TEST_CASE("progress: names the obstacle if no job holds the lock") {
   const auto who = [](const lock::Refused& refusal) {
     WaitFacts some = facts();
     some.state.refusal = refusal;

@@ -55,7 +55,7 @@ class Bench {
   Effects effects;
 };
 
-TEST_CASE("by_token: all servers are asked at once, for a full ttl, or to delete") {
+TEST_CASE("by_token: all servers are asked at the same time, for a full ttl, or to delete") {
   const Bench renewal(Op::renew);
   REQUIRE(renewal.asked(Op::renew) == 3);
   CHECK(life_of(std::get<Ask>(renewal.effects[0])) == 30s);
@@ -171,7 +171,7 @@ TEST_CASE("by_token: nothing is put back by a release, nor over somebody else's"
   CHECK(renewal.asked(Op::repair) == 0);
 }
 
-TEST_CASE("by_token: who did not answer is asked again, for as long as is borne") {
+TEST_CASE("by_token: silent servers are asked again, as long as the limit permits") {
   for (const Op op : {Op::renew, Op::leave}) {
     Bench bench(op);
     bench.answer(0, op == Op::renew ? Answer(Renewed{}) : Answer(Released{}));

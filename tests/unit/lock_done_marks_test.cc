@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// --once: a successful run makes others superfluous for a time.
+// --once: after a successful run others are not needed for a time.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -56,7 +56,7 @@ TEST_CASE("once: the servers are asked for it, and otherwise are not") {
         Duration::zero());
 }
 
-TEST_CASE("once: a single server that knows of a run is believed, votes are given back") {
+TEST_CASE("once: a single server that knows of a run is believed, votes are released") {
   Harness forgotten(once_plan(3));
   forgotten.answer(0, Op::acquire, vote());
   forgotten.answer(1, Op::acquire, vote());  // a quorum, but the third may know better

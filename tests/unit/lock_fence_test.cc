@@ -49,7 +49,7 @@ TEST_CASE("a vote that has expired has no part in the fence") {
   plan.timing.once = 50min;  // all answers are waited for
   Harness harness(plan);
   harness.answer(0, Op::acquire, numbered(10));
-  // We were stopped; meanwhile that server has granted the lock to others, up to the number 12.
+  // While we were stopped, that server has granted the lock to others, up to the number 12.
   harness.now += 31s;
   harness.answer(1, Op::acquire, numbered(10));
   CHECK(harness.count<Spawn>() == 0);
@@ -111,7 +111,7 @@ TEST_CASE("agreeing took too long: the lock goes back") {
   CHECK_MESSAGE(harness.asked(Op::release) == 3, "also what was granted late");
 }
 
-TEST_CASE("a signal while agreeing gives the lock back") {
+TEST_CASE("a signal while agreeing releases the lock") {
   Harness harness = disagreeing();
   harness.step(Signal{SIGTERM, true});
   CHECK(harness.asked(Op::release) == 3);

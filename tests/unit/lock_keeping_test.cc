@@ -102,7 +102,7 @@ TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned
     }
     CHECK(bench.keeping->warns());
   }
-  SUBCASE("one of them knows: it is given back everywhere, and what that brings is waited for") {
+  SUBCASE("one of them knows: it is released everywhere, and the keeper waits for the answers") {
     bench.answer(1, Op::inquire, Released{});
     CHECK(!bench.keeping->warns());
     CHECK(bench.leaves_for_owner());
@@ -142,7 +142,7 @@ TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
   CHECK(bench.leaves_for_owner());
 }
 
-TEST_CASE("keeping: servers that do not answer renewals: the ward is warned at once") {
+TEST_CASE("keeping: servers that do not answer renewals: the ward is warned immediately") {
   KeepingBench bench;
   while (!bench.keeping->warns() && bench.harness.now < Harness::start + 60s) {
     for (ServerIndex server = 0; server < 3; ++server) {
@@ -169,7 +169,7 @@ TEST_CASE("keeping: stopped beyond the lease it asks first, and then ends") {
 }
 
 TEST_CASE(
-    "keeping: the ward ends: given back for ourselves, and a lock found gone is asked after") {
+    "keeping: the ward ends: the keeper releases for itself, and asks about a lock found gone") {
   KeepingBench bench;
   bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
   CHECK(!bench.leaves_for_owner());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Attempts that ended in vain: which of their votes are given back, and when.
+// Attempts that ended in vain: which of their votes are released, and when.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -41,7 +41,7 @@ TEST_CASE("a release that failed is asked for again before the next question") {
   CHECK(std::get<Ask>(harness.effects[1]).op() == Op::acquire);
 }
 
-TEST_CASE("late votes: what a server may have granted is given back when its answer shows it") {
+TEST_CASE("late votes: a possible grant is released when the server's answer shows it") {
   Harness harness = one_is_late();
   CHECK_MESSAGE(harness.asked(Op::release) == 0, "its answer is still to come");
   SUBCASE("between two rounds") {}
@@ -66,7 +66,7 @@ TEST_CASE("late votes: what a server may have granted is given back when its ans
         Ask{.server = 2, .attempt = 1, .operation = op::Release{}});
 }
 
-TEST_CASE("late votes: nothing is given back where the server certainly has nothing") {
+TEST_CASE("late votes: nothing is released where the server certainly has nothing") {
   Harness harness = one_is_late();
   SUBCASE("it refused") {
     harness.answer(2, Op::acquire, held_by("other"));
@@ -108,7 +108,8 @@ TEST_CASE("late votes: a late refusal does not count in the round that is under 
                 "only one of this round's refusals is known");
 }
 
-TEST_CASE("late votes: who gives up gives them back, and leaves the queue only after that") {
+TEST_CASE(
+    "late votes: a waiter that gives up releases them, and leaves the queue only after that") {
   Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7), 10s);
   harness.pass_pause();
   harness.answer(0, Op::acquire, held_by("other", std::nullopt));
@@ -137,7 +138,7 @@ TEST_CASE("late votes: who gives up gives them back, and leaves the queue only a
   CHECK(last_release < place_of(harness, Op::leave_queue));
 }
 
-TEST_CASE("late votes: a hold of an ancestor's lock that is given back is waited for no longer") {
+TEST_CASE("late votes: a released hold of an ancestor's lock is waited for no longer") {
   Plan plan = plan_for(3, Duration::zero());
   plan.inherited = {.token = "outer", .fence = 7};
   Harness harness(plan);
@@ -170,7 +171,7 @@ TEST_CASE("waiting for our own ancestor: we join it instead, with a new hold") {
     harness.answer_all(3, Op::acquire, Granted{});
     CHECK(harness.count<Spawn>() == 1);
   }
-  SUBCASE("a token that was given back is not used again") {
+  SUBCASE("a released token is not used again") {
     const AttemptId first = harness.asks(Op::acquire).front().attempt;
     harness.answer(0, Op::acquire, Granted{});
     harness.answer(1, Op::acquire, Refused{});

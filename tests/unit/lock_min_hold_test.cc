@@ -109,7 +109,7 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
     harness.answer(2, Op::acquire, held_by("other"));
     CHECK(life_of(last_ask(harness, Op::release)) == Duration::zero());
   }
-  SUBCASE("the release shows that it was lost: what was left cooling is taken back") {
+  SUBCASE("the release shows that it was lost: servers that were left cooling are freed") {
     Harness harness(holding_plan(3, 1min));
     start_job(harness, 3);
     harness.step(JobExited{0});

@@ -56,7 +56,7 @@ void answer_revoke(Harness& harness, ServerIndex server, const Answer& answer) {
 
 }  // namespace
 
-TEST_CASE("newest: the word of one server is enough, and votes are given back") {
+TEST_CASE("newest: the word of one server is enough, and votes are released") {
   Harness harness(plan_for(3));
   harness.answer(0, Op::acquire, Granted{});
   harness.answer(1, Op::acquire, superseded());
@@ -95,7 +95,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("newest: who leaves the queue says whether it has got the lock") {
+TEST_CASE("newest: a waiter that leaves the queue says whether it has got the lock") {
   const auto leaves = [](Harness& harness) {
     REQUIRE(harness.asked(Op::leave_queue) == 3);
     return details<op::LeaveQueue>(harness.asks(Op::leave_queue)[0]).has_lock;
@@ -152,7 +152,7 @@ TEST_CASE("build: the report names both") {
   CHECK(report->by.ago == 12min);
 }
 
-TEST_CASE("replace: the first holder is to be revoked, once") {
+TEST_CASE("replace: the first holder is revoked, once") {
   Harness harness = replacer(held_by(kHolder));
   REQUIRE(replacing(harness) != nullptr);
   CHECK(replacing(harness)->refusals.size() == 3);  // the third answer was still missing

@@ -127,7 +127,7 @@ TEST_CASE(
   CHECK_MESSAGE(after_some_rounds({0, 0, 0}) >= 2500ms, "no server has put us into its queue");
 }
 
-TEST_CASE("pause: at the announced expiry, the first two ask at once") {
+TEST_CASE("pause: at the announced expiry, the first two ask immediately") {
   for (const std::size_t place : {1U, 2U}) {
     CAPTURE(place);
     Harness harness = called_waiter(place);
@@ -157,7 +157,7 @@ TEST_CASE("pause: at the announced expiry, the others ask within a second after 
 }
 
 TEST_CASE(
-    "pause: an expiry is asked at once, but one after the other at most 20 times per second") {
+    "pause: an expiry is asked immediately, but one after the other at most 20 times per second") {
   Harness harness(plan_for(1));
   harness.answer(0, Op::acquire, held_by("other", 30ms));
   CHECK(harness.session.deadline() - harness.now <= 31ms);

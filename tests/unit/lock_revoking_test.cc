@@ -43,7 +43,7 @@ TEST_CASE("revoking: what each answer counts for") {
   CHECK(counted(NotMine{kOtherToken}).changed == 1);
   CHECK(counted(NotMine{"type:hash"}).changed == 1);
   CHECK(counted(Unreachable{}).failed == 1);
-  // The job has ended meanwhile.
+  // The job has ended since then.
   CHECK(counted(NotMine{"cooling:" + kToken}).gone == 1);
   CHECK(counted(NotMine{"cooling:" + kOtherToken}).changed == 1);
   CHECK(counted(NotMine{"cooling:x"}, "something").changed == 1);
@@ -51,7 +51,7 @@ TEST_CASE("revoking: what each answer counts for") {
   CHECK(none.taken + none.gone + none.changed + none.failed == 0);
 }
 
-TEST_CASE("revoking: a revocation needs so many servers that the holder cannot have a quorum") {
+TEST_CASE("revoking: a revocation needs enough servers to deny the holder a quorum") {
   CHECK(revoked({.taken = 1}, 1) == TakeoverResult::yes);
   CHECK(revoked({.taken = 1}, 2) == TakeoverResult::yes);
   CHECK(revoked({.taken = 1, .failed = 1}, 3) == TakeoverResult::unreachable);
@@ -62,7 +62,7 @@ TEST_CASE("revoking: a revocation needs so many servers that the holder cannot h
   CHECK(revoked({.failed = 3}, 3) == TakeoverResult::unreachable);
 }
 
-TEST_CASE("revoking: a lock that is given back or changes hands between the look and the deed") {
+TEST_CASE("revoking: a lock that is released or changes hands between the look and the deed") {
   CHECK(revoked({.gone = 3}, 3) == TakeoverResult::gone);
   CHECK(revoked({.taken = 1, .gone = 1}, 3) == TakeoverResult::yes);
   CHECK(revoked({.gone = 1, .failed = 2}, 3) == TakeoverResult::unreachable);

@@ -234,7 +234,7 @@ TEST_CASE("a renewal is overdue: what a KILL costs is measured, and the stop beg
     CHECK(harness.session.worker_state().act_by == harness.now + 5s);
     CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
   }
-  SUBCASE("renewed after all: what was measured holds no longer") {
+  SUBCASE("renewed after all: the measured limits hold no longer") {
     harness.step(KillCost{2s});
     REQUIRE(harness.answer(0, Op::renew, Renewed{}));
     harness.step(Tick{});
@@ -353,7 +353,7 @@ TEST_CASE("a short ttl with the longest grace can still be won") {
 
 TEST_CASE("a TERM that came late leaves less than the grace: the KILL still comes before the end") {
   Harness harness = running();
-  harness.now += 27s;  // stopped or suspended meanwhile
+  harness.now += 27s;  // stopped or suspended during this time
   harness.step(Tick{});
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
   const Instant limit = Harness::start + 30s - 302ms - 600ms;

@@ -47,7 +47,7 @@ TEST_CASE("slots: the first one is any of them, and a lock without slots has non
   CHECK(none.slot() == 0);
 }
 
-TEST_CASE("slots: one that is free on a quorum is asked for at once") {
+TEST_CASE("slots: one that is free on a quorum is asked for immediately") {
   SlotChoice choice(3, 0);
   CHECK(after(choice, {with_slots("aa,,cc"), with_slots("aa,,cc"), with_slots("aa,bb,cc")}) ==
         Next::elsewhere);
@@ -82,7 +82,7 @@ TEST_CASE("slots: others may be faster at each of them: then a pause follows") {
   CHECK(moves == 3);
 }
 
-TEST_CASE("slots: when it is another waiter's turn, no slot is asked for at once") {
+TEST_CASE("slots: when it is another waiter's turn, no slot is asked for immediately") {
   SlotChoice choice(2, 0);
   CHECK(after(choice, {with_slots("aa,", true), with_slots("aa,", true),
                        with_slots("aa,", true)}) == Next::as_judged);
@@ -94,7 +94,7 @@ TEST_CASE("slots: servers that hold the lock otherwise, or say odd things") {
   CHECK(after(choice, {held_by("x"), held_by("x"), held_by("x")}) == Next::as_judged);
   CHECK(choice.slot() == 1);
   CHECK_MESSAGE(after(choice, {held_by("x"), with_slots("aa,"), held_by("x")}) == Next::as_judged,
-                "a holder that has no slot has the lock, and one server is behind");
+                "a holder that has no slot has the lock, and one server lacks it");
   CHECK(choice.slot() == 1);
   CHECK(after(choice, {with_slots(std::string(100'000, ','))}) == Next::elsewhere);
   CHECK(choice.slot() == 2);

@@ -69,7 +69,7 @@ TEST_CASE("stages: one limit for the waits of all") {
   CHECK_MESSAGE(wait_of_stage(10s, limit, kStart + 12s) == 1ms, "zero would mean to try once");
 }
 
-TEST_CASE("stages: no limit for a run that waits for ever or tries once") {
+TEST_CASE("stages: no limit for a run that waits indefinitely or tries once") {
   CHECK(limit_of_waits(std::nullopt, kStart) == kNever);
   CHECK(wait_of_stage(std::nullopt, kNever, kStart) == std::nullopt);
   CHECK(limit_of_waits(Duration::zero(), kStart) == kNever);
@@ -106,7 +106,7 @@ TEST_CASE("stages: a job that must be killed has a second to give the later lock
 TEST_CASE("stages: but everything is killed before the lease ends, as without --also") {
   Harness harness = stage({.later = true});
   const Instant kill_at = Harness::start + 30s - 302ms - 600ms;
-  SUBCASE("the lease ends: all at once") {
+  SUBCASE("the lease ends: all at the same time") {
     harness.advance(kill_at - harness.now - 5s);
     CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
     harness.advance(5s);
@@ -133,7 +133,7 @@ TEST_CASE("stages: a job whose main process has ended is no stage any more") {
   CHECK(killed(harness) == Whoms{kAll});
 }
 
-TEST_CASE("stages: the end of its supervisor is the order to kill at once") {
+TEST_CASE("stages: the end of its supervisor is the order to kill immediately") {
   Harness harness = stage({.earlier = true});
   bool ordered = true;
   SUBCASE("while the job runs") {}

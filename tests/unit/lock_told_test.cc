@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Word to the holder: when it is listened for, and what it makes of the renewals.
+// Messages to the holder: when it subscribes to them, and how they change its renewals.
 #include <doctest/doctest.h>
 
 #include "lock/value.h"
@@ -100,7 +100,7 @@ TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server 
     harness.step(Notice{});
     harness.answer(2, Op::renew, no_answer(false));
     harness.answer(0, Op::renew, NotMine{"revoked:t {}", ours});
-    // Another's lock on one of two servers: somebody may have a quorum by now.
+    // Another's lock on one of two servers: somebody may have got a quorum.
     CHECK(harness.kills() == (ours ? std::vector<int>{} : std::vector{9}));
     harness.answer(1, Op::renew, NotMine{"revoked:t {}", ours});
     if (!ours) continue;
@@ -168,7 +168,7 @@ TEST_CASE("told: a flood of word is ten renewals a second") {
   CHECK(rounds <= 11);
 }
 
-TEST_CASE("told: word that comes right behind a renewal is put off, not lost") {
+TEST_CASE("told: word that comes right after a renewal is put off, not lost") {
   Harness harness = running_on_three();
   harness.advance(1s);
   harness.step(Notice{});

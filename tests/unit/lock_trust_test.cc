@@ -19,7 +19,7 @@ Granted fresh_grant(std::string run_id, bool may_be_new = true) {
 
 }  // namespace
 
-TEST_CASE("a new installation, all of it fresh, grants at once when every server does") {
+TEST_CASE("a new installation, all of it fresh, grants immediately when every server does") {
   for (const std::size_t servers : {1U, 3U, 4U}) {
     Harness harness(plan_for(servers));
     for (ServerIndex server = 0; server < servers; ++server) {

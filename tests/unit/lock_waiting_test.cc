@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The session before the lock is had: what is asked when, and when it is given up.
+// A session that waits for its lock: which servers it asks, when, and when it gives up.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -10,7 +10,7 @@
 using namespace redlock::lock;
 using namespace redlock::lock::testing;
 
-TEST_CASE("-n bears an unreachable server for two seconds, not longer") {
+TEST_CASE("-n tolerates an unreachable server for two seconds, not longer") {
   Harness harness(plan_for(1, Duration::zero()));
   for (int i = 0; i < 100 && !harness.session.finished() && harness.now < Harness::start + 1999ms;
        ++i) {
@@ -22,8 +22,7 @@ TEST_CASE("-n bears an unreachable server for two seconds, not longer") {
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
 
-TEST_CASE(
-    "waiting: who has the lock is told again when it is revoked, or has passed on for a while") {
+TEST_CASE("waiting: the holder is named again when it is revoked, or has passed on for a while") {
   using When = report::Contended::When;
   Harness harness(plan_for(3));
   const auto round = [&](const std::string& first, const std::string& others) {
@@ -66,14 +65,14 @@ TEST_CASE("-w bounds a server that never answers, and its acquire is taken back"
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
 
-TEST_CASE("what can never work ends at once") {
+TEST_CASE("a run that can never work ends immediately") {
   Harness harness(plan_for(1));
   harness.answer(0, Op::acquire, no_answer(false, true));
   REQUIRE(harness.session.finished());
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
 
-TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
+TEST_CASE("a signal while waiting ends the session, and nothing is left") {
   SUBCASE("refused everywhere: when it has left the queue") {
     Harness harness(plan_for(1));
     harness.answer(0, Op::acquire, in_line(held_by("other"), 7));

@@ -88,7 +88,7 @@ TEST_CASE("what a main process left ends when the worker said, without the worke
   CHECK_FALSE(watch.stopped_job());
 }
 
-TEST_CASE("a stuck worker dies first, and the job is stopped at once") {
+TEST_CASE("a stuck worker dies first, and the job is stopped immediately") {
   Watch watch(kTiming);
   CHECK(watch.step(kRunning, false, true, kTermAt + 300ms) ==
         Acts{Act::kill_worker, Act::stop_job, Act::measure});
@@ -154,7 +154,7 @@ TEST_CASE("KILLs that find nothing new come at twice the pause, up to a second")
   CHECK(watch.deadline(kRunning) == now + 20ms);
 }
 
-TEST_CASE("both were stopped beyond the lease: the KILL comes at once, and no CONT before it") {
+TEST_CASE("both were stopped beyond the lease: the KILL comes immediately, and no CONT before it") {
   Watch watch(kTiming);
   CHECK(watch.step(kRunning, false, true, kValidUntil + 1s) ==
         Acts{Act::kill_worker, Act::kill_job});
@@ -162,7 +162,7 @@ TEST_CASE("both were stopped beyond the lease: the KILL comes at once, and no CO
   CHECK(orphaned.step(kRunning, true, true, kValidUntil + 1s) == Acts{Act::kill_job});
 }
 
-TEST_CASE("a job that must be dead by now is not continued, whatever the worker is about to do") {
+TEST_CASE("a job that must already be dead is not continued, whatever the worker is about to do") {
   const Watch watch(kTiming);
   CHECK(watch.may_continue(kRunning, kKillAt - 1ns));
   CHECK_FALSE(watch.may_continue(kRunning, kKillAt));
@@ -193,7 +193,7 @@ TEST_CASE("a worker that is late with the KILL has a second, unless the lease is
   CHECK(careful.step(last, false, true, kKillAt + 300ms) == Acts{Act::kill_worker, Act::kill_job});
 }
 
-TEST_CASE("a worker stuck in its release is not waited for for ever") {
+TEST_CASE("the wait for a worker stuck in its release has an end") {
   const WorkerState releasing{Phase::releasing, kWatchStart + 2s, kValidUntil};
   Watch watch(kTiming);
   CHECK(watch.step(releasing, false, false, kWatchStart + 2900ms).empty());
@@ -202,7 +202,7 @@ TEST_CASE("a worker stuck in its release is not waited for for ever") {
   CHECK_FALSE(watch.stopped_job());
 }
 
-TEST_CASE("kill_at never lies behind the lease, however late the worker died") {
+TEST_CASE("kill_at is never later than the lease, however late the worker died") {
   Watch watch(kTiming);
   const Instant late = kKillAt - 1s;
   CHECK(watch.step(kRunning, true, true, late) == Acts{Act::stop_job, Act::measure});

@@ -18,7 +18,7 @@ void refuse_all(Harness& harness) {
 
 }  // namespace
 
-TEST_CASE("queue: who is woken asks at once, the next one when the first had its chance") {
+TEST_CASE("queue: a woken waiter asks immediately, the next one when the first had its chance") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   for (int round = 0; round < 8; ++round) {  // until the back-off is long
     harness.advance(harness.session.deadline() - harness.now);
@@ -101,7 +101,8 @@ TEST_CASE("woken: told when the lock has cooled, it asks then, or earlier if it 
   CHECK(harness.asked(Op::acquire) == 3);
 }
 
-TEST_CASE("subscribed: when a quorum can wake it, it asks at once: a wake-up may have been lost") {
+TEST_CASE(
+    "subscribed: when a quorum can wake it, it asks immediately: a wake-up may have been lost") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   harness.advance(20ms);
   const Duration pause = harness.pause();
@@ -133,7 +134,7 @@ TEST_CASE("subscribed: within a round it is for the next one, and rounds are 5 m
   CHECK(harness.pause() > 5ms);
 }
 
-TEST_CASE("woken and subscribed: what comes with the lock in hand is forgotten") {
+TEST_CASE("woken and subscribed: messages that come after the grant are forgotten") {
   const auto too_late_to_start = [] {
     Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7));
     harness.pass_pause();

@@ -80,7 +80,7 @@ TEST_CASE("history: who held it at a time, or who did before and after") {
   CHECK(gap.before->began == kNoon);
   CHECK(gap.after->began == kNoon + 20s);
   CHECK(at(10s).runs.empty());  // the end is no more part of it
-  CHECK(at(50s).runs.empty());  // perhaps it had expired
+  CHECK(at(50s).runs.empty());  // it may have expired
   CHECK(at(50s).before->ending == Ending::unknown);
   CHECK_FALSE(at(-1s).before);
   CHECK(at(-1s).after);

@@ -66,7 +66,7 @@ TEST_CASE("merged log: a run is one, however many servers and lines tell of it")
 
 TEST_CASE("merged log: times are those of most servers, and of two the earlier") {
   const Log right = {released(10s, "a", 10s)};
-  const Log late = {released(2h, "a", 10s)};  // it was stopped meanwhile
+  const Log late = {released(2h, "a", 10s)};  // it was stopped in between
   const Log ahead = {released(40s, "a", 10s)};
   CHECK(merge({late, right, right}, {})[0].began == kFirst);
   CHECK(merge({right, late, ahead}, {})[0].began == kFirst + 30s);
@@ -185,7 +185,7 @@ TEST_CASE("merged log: the line of the acquirer says how long it waited") {
   CHECK(runs[0].ended == kFirst + 10s);
 }
 
-TEST_CASE("merged log: who has the lock is told of, also if no log is") {
+TEST_CASE("merged log: the present holder is shown, also without any log") {
   records::Holder holder{.host = "h", .user = {}, .command = {}, .since = kFirst, .servers = {}};
   const Log log = {released(-60s, "a", 10s)};
   const auto runs = merge({log}, {.holders = {{"b", holder, 12}}});
@@ -197,7 +197,7 @@ TEST_CASE("merged log: who has the lock is told of, also if no log is") {
   CHECK_FALSE(runs[1].entry.waited);
 }
 
-TEST_CASE("merged log: who has the lock need not say since when") {
+TEST_CASE("merged log: the present holder need not say since when") {
   const records::Holder holder{.host = "h", .user = {}, .command = {}, .since = {}, .servers = {}};
   const Log log = {released(-60s, "a", 10s)};
   const auto runs = merge({log}, {.holders = {{"b", holder}}});

@@ -61,7 +61,7 @@ TEST_CASE("a map says which primary has a key, and that nobody has it") {
   CHECK(odd->unserved() == 0);
 }
 
-TEST_CASE("a map may have a range for each slot, but not so many primaries") {
+TEST_CASE("a map may have a range for each slot, but not as many primaries") {
   const auto ranges = [](int primaries) {
     std::vector<Value> all;
     for (int slot = 0; slot < 16'384; ++slot) {

@@ -81,7 +81,7 @@ TEST_CASE("a long command is cut, and what is no UTF-8 replaced") {
       read_log_entry(to_json(log_entry({.event = lock::Log::Event::acquired, .attempt = 1}, who))));
 }
 
-TEST_CASE("nothing in a line of the log is to be trusted") {
+TEST_CASE("no field in a line of the log is trusted") {
   CHECK_FALSE(read_log_entry(""));
   CHECK_FALSE(read_log_entry("[]"));
   CHECK_FALSE(read_log_entry("{"));

@@ -17,7 +17,7 @@ const records::Holder kBastion{
 
 }  // namespace
 
-TEST_CASE("revocation: what is written is read again") {
+TEST_CASE("revocation: a written record is read again") {
   const std::string value = records::revoked_value(kForced, kBastion);
   CHECK(value.starts_with("revoked:" + kForced + " {"));
   const auto read = records::read_revocation(value);

@@ -74,7 +74,7 @@ TEST_CASE("only the revocation of our own token is a revocation of ours") {
   CHECK_FALSE(refused(kToken));
 }
 
-TEST_CASE("what was given back is not given back again; what only cools, and what failed, is") {
+TEST_CASE("a released vote is not released again; one that only cools, or failed, is") {
   PlayedServer server;
   Holder holder(server);
   CHECK(holder.servers.owes());
@@ -151,7 +151,7 @@ TEST_CASE("a server whose backlog is full is tried again") {
 }
 
 TEST_CASE(
-    "a TCP connection sends at once, and gives up a host that is gone in the time it is told") {
+    "a TCP connection sends immediately, and gives up a host that is gone in the time it is told") {
   const os::Fd listener(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -173,7 +173,7 @@ TEST_CASE("a node that cannot serve its slot gives way to the next node") {
   }
 }
 
-TEST_CASE("behind Sentinels, only a primary is the right place") {
+TEST_CASE("with Sentinels, only a primary is the right place") {
   const redis::Endpoint endpoint = redis::parse_uri("redis+sentinel://s1/svc");
   Locator locator(endpoint, nullptr, {});
   CHECK(*locator.question("key") == redis::Command{.words = {"ROLE"}});

@@ -167,7 +167,7 @@ TEST_CASE("what the server may hold is known, also after the connection ended") 
   CHECK(pipeline.sent_attempts().contains(1));
 }
 
-TEST_CASE("when the connection ends, what was sent may have been carried out, and nothing else") {
+TEST_CASE("when the connection ends, only requests that were sent may have been carried out") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1);
   send(pipeline);

@@ -88,7 +88,7 @@ TEST_CASE("a request is repeated five times, and then the refusal is its answer"
   CHECK_FALSE(pipeline.may_repeat(kAsked));
 }
 
-TEST_CASE("a request is not repeated behind one that takes its effect back, nor is a note") {
+TEST_CASE("a request is not repeated after one that takes its effect back, nor is a note") {
   for (const Op op : {Op::acquire, Op::repair, Op::renew}) {
     for (const Op end : {Op::release, Op::leave, Op::leave_queue}) {
       Pipeline pipeline;
@@ -140,7 +140,7 @@ TEST_CASE("a repair is not repeated if its release was sent while its second rep
   CHECK(send(pipeline).empty());
 }
 
-TEST_CASE("a mark is not repeated behind its unmark, nor is a subscription ever") {
+TEST_CASE("a mark is not repeated after its unmark, nor is a subscription ever") {
   Pipeline pipeline;
   add(pipeline, Op::mark, 1, "mark ");
   add(pipeline, Op::unmark, 1, "unmark ");
@@ -179,7 +179,7 @@ TEST_CASE("a token that was released is not asked for again where a redirection 
   CHECK(send(pipeline).empty());
 }
 
-TEST_CASE("behind a redirection, a request that times out is given up and a release is not") {
+TEST_CASE("after a redirection, a request that times out is given up and a release is not") {
   Pipeline pipeline;
   add(pipeline, Op::renew, 1, "renew ");
   add(pipeline, Op::release, 1, "release ");
@@ -211,7 +211,7 @@ TEST_CASE("at another node, nobody waits for a request that timed out at the one
 }
 
 TEST_CASE(
-    "if the connection ends behind a redirection, the server has not carried the request out") {
+    "if the connection ends after a redirection, the server has not carried the request out") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1);
   add(pipeline, Op::release, 1);

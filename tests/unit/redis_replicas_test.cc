@@ -33,7 +33,7 @@ Value status(const std::string& text) {
   return {.type = Value::Type::status, .text = text};
 }
 
-/// Sends the flight, and gives back what arrives once `replies` have come.
+/// Sends the flight, and returns what arrives once `replies` have come.
 std::vector<redis::Pipeline::Arrival> answered(const Flight& flight,
                                                const std::vector<Value>& replies) {
   redis::Pipeline pipeline;
@@ -73,7 +73,7 @@ TEST_CASE("replicas: a vote counts if as many as were asked for have it") {
   CHECK(counts(lock::Missing{}, 0));
 }
 
-TEST_CASE("replicas: what too few of them have may be there, and must be given back") {
+TEST_CASE("replicas: a grant that too few of them have may last, and must be released") {
   const lock::Answer answer = redis::read_waited(lock::Granted{}, integer(1), 2);
   const auto* const why = std::get_if<lock::Unreachable>(&answer);
   REQUIRE(why != nullptr);

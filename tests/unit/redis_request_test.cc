@@ -185,7 +185,7 @@ TEST_CASE("a token says whose it is: a reader's requests go to the lock and its 
   CHECK_FALSE(lock::is_token(std::string(40, 's')));
 }
 
-TEST_CASE("a waking server reads an acquire and what takes it back at once") {
+TEST_CASE("a waking server reads an acquire and its release at the same time") {
   redis::Secrets secrets{std::string(40, 't'), std::string(40, 'h'), false};
   constexpr std::size_t kReadAtOnce = 16 * 1024;
   // While an acquire is unanswered, at most 8 KiB are sent in all but for what stands at the end.
@@ -196,7 +196,7 @@ TEST_CASE("a waking server reads an acquire and what takes it back at once") {
   constexpr auto kDay = std::chrono::hours(24);
   const lock::op::Acquire acquire{.life = kDay, .once = kDay, .ticket = 1ULL << 53U};
   const lock::op::Mark mark{.life = kDay};
-  // The wake behind the leave may be missing: nobody wakes for a lock that was never had.
+  // The wake after the leave may be missing: nobody wakes for a lock that was never had.
   const auto leave = [&](const LockContext& context) {
     return size(lock::op::Leave{.cools = kDay, .for_owner = true}, context) -
            redis::render({{redis::encode_hand_on(context.lock_key)}}, false).size();

@@ -49,7 +49,7 @@ TEST_CASE("resp: replies arrive in pieces of any size") {
   CHECK_FALSE(parser.broken());
 }
 
-TEST_CASE("resp: what is no RESP breaks the parser at once") {
+TEST_CASE("resp: invalid RESP breaks the parser immediately") {
   CHECK(breaks("HTTP/1.1 400 Bad Request\r\n\r\n"));
   CHECK(breaks("SSH-2.0-OpenSSH_9.2p1\r\n"));
   CHECK(breaks(std::string("\x16\x03\x01\0", 4)));

@@ -76,7 +76,7 @@ TEST_CASE("trouble: error replies to EVAL") {
   for (const Row& row : rows) {
     CAPTURE(row.reply);
     const Unreachable trouble = redis::error_reply(row.reply);
-    // Turned away at the door: what was sent is not even read.
+    // Turned away at the door: the server does not even read the request.
     const bool turned_away = row.reply.find("DENIED") == 0 ||
                              row.reply.find("unauthenticated") != std::string::npos ||
                              row.reply.find("max number of clients") != std::string::npos;

@@ -75,7 +75,7 @@ TEST_CASE("uri: a URI and the one form it is shown in") {
   }
 }
 
-TEST_CASE("uri: what is shown means the same when read again") {
+TEST_CASE("uri: the shown text means the same when read again") {
   for (const std::string uri :
        {"redis://db1/3", "redis://[fe80::1%25eth0]:1", "unix:///a%25b?db=2"}) {
     const Endpoint once = parse_uri(uri);
@@ -252,7 +252,7 @@ TEST_CASE("uri: no message holds a secret") {
   }
 }
 
-TEST_CASE("uri: what is refused is shown if it is a place alone") {
+TEST_CASE("uri: a rejected URI is shown if it is a place alone") {
   const auto shown = [](const std::string& uri) {
     return refusal_of(uri).starts_with('"' + uri + "\": ");
   };

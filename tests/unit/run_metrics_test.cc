@@ -94,7 +94,7 @@ TEST_CASE("metrics: what a run does not say anything about stays") {
   }
 }
 
-TEST_CASE("metrics: what was written is read") {
+TEST_CASE("metrics: a written file is read") {
   Metrics metrics;
   CHECK(parse_metrics("") == metrics);
   CHECK(parse_metrics(to_text(metrics)) == metrics);

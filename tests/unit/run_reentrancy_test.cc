@@ -10,7 +10,7 @@ using redlock::lock::Inherited;
 using redlock::run::add_held;
 using redlock::run::find_held;
 
-TEST_CASE("held: what was added is found, other locks are kept, an older one of the same goes") {
+TEST_CASE("held: an added lock is found, other locks are kept, an older one of the same goes") {
   const LockId here{.name = {}, .key = "a b:c", .servers = "0123456789abcdef"};
   const LockId there{.name = {}, .key = "a b:c", .servers = "fedcba9876543210"};
   const Inherited first{.token = std::string(40, 'a'), .fence = 7};
@@ -29,7 +29,7 @@ TEST_CASE("held: what was added is found, other locks are kept, an older one of 
   CHECK(find_held(words, there)->fence == 8);
 }
 
-TEST_CASE("held: what is not well-formed is no hold") {
+TEST_CASE("held: a malformed text is no hold") {
   const LockId id{.name = {}, .key = "k", .servers = "f"};
   const std::string token(40, 'a');
   CHECK(find_held(token + ":1:f:6b", id).has_value());

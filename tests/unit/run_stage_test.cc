@@ -76,7 +76,7 @@ std::vector<std::string> order_of(const cli::Run& run) {
   return order;
 }
 
-/// Lets runs take their locks in random turns until all have ended. False: some wait for ever.
+/// Lets runs take their locks in random turns until all have ended. False: some never get theirs.
 bool all_end(const std::vector<std::vector<std::string>>& runs, std::mt19937& random) {
   std::map<std::string, std::size_t> holders;
   std::vector<std::size_t> taken(runs.size(), 0);
@@ -160,7 +160,7 @@ TEST_CASE("stages: one limit for the waits of all; only the last knows the longe
   run.settings.max_runtime = 5s;
   const Stage first(run, "", kNow);
   CHECK(first.settings(kNow + 4s).wait == 6s);
-  CHECK_MESSAGE(first.settings(kNow + 11s).wait == 1ms, "not for ever");
+  CHECK_MESSAGE(first.settings(kNow + 11s).wait == 1ms, "not without end");
   CHECK_FALSE(first.settings(kNow).max_runtime.has_value());
   CHECK(has(first.variables(kJob, kToken, 7).added, "REDLOCK_STAGE=1 1010000000000 0"));
   const Environment environment("2 1010000000000 0", "");

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 struct Cost {
   double hand_over;   ///< EVALs for each and server
-  double idle_every;  ///< an idle waiter asks a server once in so many seconds
+  double idle_every;  ///< an idle waiter asks a server once in this many seconds
 };
 
 std::string text_of(double number) {

@@ -46,7 +46,7 @@ Result behind_losers(World& world) {
   Numbers numbers = world.numbers();
   numbers.never_served = 0;
   return Result(numbers, kStalls)
-      .demand(served, "the waiter behind them was not served")
+      .demand(served, "the waiter after them was not served")
       .add_faults(herd);
 }
 

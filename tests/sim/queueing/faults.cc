@@ -115,7 +115,7 @@ Result servers_restarted(World& world) {
 }
 
 /// Two of three servers stop for a while, so that nobody in the queue reaches a quorum; everybody
-/// comes back to the old order, before those who came meanwhile.
+/// comes back to the old order, before those who came since then.
 Result quorum_lost(World& world) {
   hold_first(world, 30s);
   start_waiters(world, 40, 100ms, 30ms);
@@ -139,7 +139,7 @@ Result one_silent(World& world) {
   return serve_all(world, 60s, {.longest_stall = 300ms, .slow_per_cent = 0});
 }
 
-/// The first ones in the queue die, all at once: nobody hears their turns.
+/// The first ones in the queue die, all at the same time: nobody hears their turns.
 Result heads_killed(World& world) {
   hold_first(world, 3s);
   start_waiters(world, 40, 100ms, 20ms);
@@ -163,7 +163,7 @@ Result head_frozen(World& world) {
   return result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
 }
 
-/// Behind two stopped waiters stand far ones, and near ones behind those. When the turns of the two
+/// After two stopped waiters stand far ones, and near ones after those. When the turns of the two
 /// are over, the server calls all of them. The far ones need longer to ask, and keep their places.
 Result frozen_before_far(World& world) {
   hold_first(world, 6s);

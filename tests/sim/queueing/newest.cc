@@ -183,7 +183,7 @@ Result builds(World& world) {
       .note(text);
 }
 
-/// 20 that replace each other: never two at once, and it ends.
+/// 20 that replace each other: never two at the same time, and it ends.
 Result replacing(World& world) {
   start_waiters(world, 20, 0s, 50ms, {.distance = {.jitter = 5ms}, .job = 8s, .replaces = true});
   world.run_until(6s);

@@ -190,7 +190,7 @@ void Process::job_over() {
   world_.job_ended(*this);
 }
 
-/// The job obeys at once.
+/// The job obeys immediately.
 void Process::stop_job() {
   if (!job_runs_) return;
   job_over();

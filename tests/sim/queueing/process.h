@@ -49,7 +49,7 @@ class World;
 class Process;
 
 /// The way to a server, as long as it is, and what comes along it: what a connection carries, in
-/// order, and wake-ups. What is made of a connection is link.h's.
+/// order, and wake-ups. link.h has the connections.
 class Wire final : public Transport {
  public:
   Wire(Process& process, Host& host, const Distance& distance)

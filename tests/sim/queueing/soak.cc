@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Random deaths and stops of waiters, holders and servers for a minute; then everybody is served,
-// and nothing is left behind.
+// and nothing is left.
 #include "queueing/scenario.h"
 
 namespace redlock::sim::queueing {

@@ -80,7 +80,7 @@ Process* World::owner_of(Token token) {
   return number < processes_.size() ? processes_[number].get() : nullptr;
 }
 
-/// It holds it for nobody, but perhaps for waiters that take each other's votes; of slots, not all.
+/// It holds it for nobody, except for waiters that take each other's votes; of slots, not all.
 bool World::is_free_on(const Host& host) {
   const auto is_held = [this](Token owner) {
     const Process* process = owner_of(owner);
@@ -137,7 +137,7 @@ bool World::can_enter(const Process& process, const Host& host) {
 
 /// Whether someone who waits could have the lock now: the first in the queue, of those that can win
 /// at all. (One that reaches a quorum of servers, but not a quorum that would let it in now, keeps
-/// those behind it waiting if what it waits for is a job.)
+/// those after it waiting if a job is what it waits for.)
 bool World::somebody_could_win() {
   std::vector<const Process*> able;
   for (const Process* each : waiting_) {

@@ -97,6 +97,7 @@ void check_mode(const Draft& draft) {
   exclude(settings.shared && once, "-s/--shared", "--once",
           ": several readers may run at the same time");
   exclude(once && settings.build, "--once", "--build");
+  exclude(settings.newest && settings.max_waiting > 0, "--newest", "--max-waiting");
   for (const auto& [given, flag] : alone_options(settings)) {
     exclude(given && slots, flag, "--slots");
     exclude(given && settings.shared, flag, "-s/--shared");

@@ -44,7 +44,8 @@ struct Settings {
   unsigned replicas = 0;  ///< at most 15; this many must have a grant before it counts
   std::chrono::milliseconds server_wait{10'000};
   std::string prefix;
-  std::optional<std::chrono::nanoseconds> wait;         ///< without a value: no limit; zero: -n
+  std::optional<std::chrono::nanoseconds> wait;  ///< without a value: no limit; zero: -n
+  std::size_t max_waiting = 0;  ///< give up if this many runs wait already; 0: any number may
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< without a value: no limit; never zero
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;

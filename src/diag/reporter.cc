@@ -208,6 +208,12 @@ void Reporter::tell(const Contended& contended) {
     return line(news_.shown ? Verbosity::normal : Verbosity::verbose, "{} is now {}; waiting",
                 lock_, who);
   }
+  if (contended.crowd > 0) {
+    return line(Verbosity::normal, "{} is {}; {} already (--max-waiting {}), giving up (status {})",
+                lock_, who,
+                counted(contended.crowd, "run") + (contended.crowd == 1 ? " waits" : " wait"),
+                news_.max_waiting, news_.conflict_status);
+  }
   const bool obstructed = !contended.obstacles.empty();
   const std::string needs = fmt::format("{} of {} servers must grant {}: {}", needed(),
                                         servers_.size(), lock_, list(contended.obstacles));

@@ -265,7 +265,9 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (verdict == Verdict::unavailable && is_hopeless()) {
     return give_up(State::unavailable, effects);
   }
-  if (verdict == Verdict::conflict && tries_once()) return give_up(State::conflict, effects);
+  if (verdict == Verdict::conflict && (tries_once() || is_crowded())) {
+    return give_up(State::conflict, effects);
+  }
 
   const bool obstructed = obstacles_.prevail();
   if (verdict == Verdict::conflict && !obstructed) tell_contended(now, effects);
@@ -391,6 +393,16 @@ bool Acquisition::held_by_ancestor() const {
   return votes >= quorum(plan_.servers);
 }
 
+/// Of several newcomers at the same time, none knows of the others before it stands in the queue.
+/// Once we know our place there we stay, also if a waiter that was stopped comes back before us.
+bool Acquisition::is_crowded() {
+  const std::size_t most = plan_.patience.max_waiting;
+  if (most == 0 || waiter_.place() > 0) return false;
+  const std::size_t before = attempt_.waiters_before();
+  if (before >= most) crowd_ = before;
+  return crowd_ > 0;
+}
+
 void Acquisition::give_up(State why, Effects& effects) {
   if (attempt_.done() && why != State::misconfigured) why = State::done;
   state_ = why;
@@ -398,7 +410,8 @@ void Acquisition::give_up(State why, Effects& effects) {
   if (why == State::conflict) {
     const Duration waited = plan_.patience.wait.value_or(Duration::zero());
     const auto obstacles = waiting().obstructed ? complaints() : std::vector<Complaint>();
-    effects.emplace_back(report::Contended{waiting().refusal, When::gives_up, waited, obstacles});
+    effects.emplace_back(
+        report::Contended{waiting().refusal, When::gives_up, waited, obstacles, crowd_});
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.votes()[server].state != Attempt::VoteState::asked) continue;

@@ -121,6 +121,7 @@ struct Contended {
   Duration waited;  ///< gives_up: the wait limit, which is zero for -n
   /// gives_up: the servers that leave no quorum (lock/attempt.h), if there are any.
   std::vector<Complaint> obstacles{};
+  std::size_t crowd = 0;  ///< gives_up: this many wait before us, too many; 0: not for that reason
 };
 /// For a while fewer than a quorum of servers have answered. They are asked again.
 struct QuorumMissing {

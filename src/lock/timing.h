@@ -104,6 +104,7 @@ struct Timing {
 struct Patience {
   std::optional<Duration> wait;  ///< for the lock, with connecting; none: no limit; zero: once
   Duration server_wait;          ///< for a quorum of servers to answer
+  std::size_t max_waiting = 0;   ///< do not join a queue of this many waiters; 0: any
 };
 
 /// A lock that an ancestor of ours holds, as far as we know: its token, and its fencing number.

@@ -36,6 +36,7 @@ struct Settings {
   /// The grace, at most ttl/3. Without a value: kDefaultGrace.
   std::optional<std::chrono::milliseconds> kill_after;
   std::chrono::milliseconds min_hold{0};          ///< at most 30 days
+  std::chrono::milliseconds hold_on_failure{0};   ///< zero: none; else 1 s to 30 days
   std::chrono::milliseconds once{0};              ///< zero: without --once; else 1 s to 30 days
   int once_exit_code = 0;                         ///< 0 to 255
   std::chrono::milliseconds server_timeout{200};  ///< at least 1 ms; see request_timeout()

@@ -76,7 +76,8 @@ class Reporter {
   void warn_of_other_settings(const lock::Refused& refusal);
 
   os::Stderr& out_;
-  std::string lock_;  ///< as sentences name it
+  std::string release_;  ///< the command that ends a maintenance hold
+  std::string lock_;     ///< as sentences name it
   std::vector<std::string> servers_;
   Verbosity verbosity_;
   WaitNews news_;

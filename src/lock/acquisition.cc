@@ -311,16 +311,19 @@ void Acquisition::record_revoked(const Reply& reply, Effects& effects) {
   }
 }
 
-/// A revocation is news, and so is the next holder after it. Any other new holder is reported only
+/// A revocation is news, and so are a maintenance hold, also with the token of the run that failed
+/// before it, and the next holder after a revocation. Any other new holder is reported only
 /// now and then: a lock that many processes want has a new holder all the time.
 void Acquisition::tell_contended(Instant now, Effects& effects) {
   const Value value = read_value(last_refusal_ ? last_refusal_->blocker : std::string_view());
   const bool same = announced_ && announced_->token == value.token;
   const bool revoked = value.kind == Value::Kind::revoked && !(same && announced_->revoked);
+  const bool hold = last_refusal_ && last_refusal_->maintenance;
+  const bool held_on = hold && !(same && announced_->maintenance);
   const bool too_soon = announced_ && !announced_->revoked && now - announced_->at < kTellAgain;
-  if (announced_ && !revoked && (same || too_soon)) return;
+  if (announced_ && !revoked && !held_on && (same || too_soon)) return;
   const When when = announced_ ? When::changes : When::begins;
-  announced_ = {std::string(value.token), value.kind == Value::Kind::revoked, now};
+  announced_ = {std::string(value.token), value.kind == Value::Kind::revoked, hold, now};
   effects.emplace_back(report::Contended{last_refusal_, when, now - began_});
 }
 

@@ -102,6 +102,7 @@ class Acquisition {
   struct Announced {
     std::string token;
     bool revoked;
+    bool maintenance;
     Instant at;
   };
 

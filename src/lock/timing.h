@@ -47,6 +47,8 @@ struct Timing {
   Duration min_hold{};
   /// A successful run that began less than this ago makes another one unnecessary; zero: none does.
   Duration once{};
+  /// A run that fails leaves a maintenance hold of this length; zero: none.
+  Duration hold_on_failure{};
   /// A lock that is to end at this moment, however late we get it. Its ttl is the rest until then.
   std::optional<Instant> ends_at{};
 

@@ -208,6 +208,14 @@ std::optional<lock::Done> read_done(const Value& reply) {
   return lock::Done{read_length(part[1]), read_length(part[2]), part[3].text};
 }
 
+std::optional<lock::Superseded> read_built(const Value& reply) {
+  if (!fits(reply, "siss")) return std::nullopt;
+  const std::vector<Value>& part = reply.elements;
+  const auto number = read_number(part[2]);
+  if (!number) return std::nullopt;
+  return lock::Superseded{*number, read_length(part[1]), part[3].text};
+}
+
 lock::Unreachable replica_of(std::string_view primary) {
   return {
       false, true,

@@ -72,13 +72,16 @@ Request settle(Draft& draft, const Environment& environment, const std::vector<s
     const bool redisson = draft.settings.as == config::As::redisson;
     exclude(redisson && draft.settings.slots > 0, "--as redisson", "--slots");
     exclude(redisson && draft.settings.shared, "--as redisson", "-s/--shared");
+    exclude(redisson && draft.settings.hold_on_failure.count() > 0, "--as redisson",
+            "--hold-on-failure");
   }
   return request_of(draft, names);
 }
 
 /// The options for a run that has one lock, and has it alone.
-std::array<std::pair<bool, std::string_view>, 3> alone_options(const config::Settings& settings) {
-  return {{{settings.newest, "--newest"},
+std::array<std::pair<bool, std::string_view>, 4> alone_options(const config::Settings& settings) {
+  return {{{settings.hold_on_failure.count() > 0, "--hold-on-failure"},
+           {settings.newest, "--newest"},
            {settings.build.has_value(), "--build"},
            {settings.replaces, "--replace"}}};
 }
@@ -97,6 +100,7 @@ void check_mode(const Draft& draft) {
   exclude(settings.shared && once, "-s/--shared", "--once",
           ": several readers may run at the same time");
   exclude(once && settings.build, "--once", "--build");
+  exclude(settings.newest && settings.max_waiting > 0, "--newest", "--max-waiting");
   for (const auto& [given, flag] : alone_options(settings)) {
     exclude(given && slots, flag, "--slots");
     exclude(given && settings.shared, flag, "-s/--shared");

@@ -36,6 +36,7 @@ struct Settings {
   /// The grace, at most ttl/3. Without a value: kDefaultGrace.
   std::optional<std::chrono::milliseconds> kill_after;
   std::chrono::milliseconds min_hold{0};          ///< at most 30 days
+  std::chrono::milliseconds hold_on_failure{0};   ///< zero: none; else 1 s to 30 days
   std::chrono::milliseconds once{0};              ///< zero: without --once; else 1 s to 30 days
   int once_exit_code = 0;                         ///< 0 to 255
   std::chrono::milliseconds server_timeout{200};  ///< at least 1 ms; see request_timeout()
@@ -44,7 +45,8 @@ struct Settings {
   unsigned replicas = 0;  ///< at most 15; this many must have a grant before it counts
   std::chrono::milliseconds server_wait{10'000};
   std::string prefix;
-  std::optional<std::chrono::nanoseconds> wait;         ///< without a value: no limit; zero: -n
+  std::optional<std::chrono::nanoseconds> wait;  ///< without a value: no limit; zero: -n
+  std::size_t max_waiting = 0;  ///< give up if this many runs wait already; 0: any number may
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< without a value: no limit; never zero
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;

@@ -132,6 +132,13 @@ constexpr Row kTable[] = {
      toggle<&Draft::nonblocking>},
     {"wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting, "wait no longer than this; 0 is -n",
      "no limit", Type::duration, kAsk, set_time<&Settings::wait>},
+    {"max-waiting", "--max-waiting", nullptr, "N", kWaiting,
+     "do not wait if N runs wait already; 0 is -n", "no limit", Type::integer, kKeep,
+     [](Draft& draft, std::string_view value) {
+       const int most = to_integer(value, 0, 1'000'000);
+       draft.settings.max_waiting = static_cast<std::size_t>(most);
+       draft.nonblocking = draft.nonblocking || most == 0;
+     }},
     {"newest", "--newest", nullptr, "", kWaiting,
      "of the runs that wait with it, only the newest goes on: the others give up", "",
      Type::toggle, kKeep, toggle<&Settings::newest>},
@@ -186,6 +193,9 @@ constexpr Row kTable[] = {
     {"min-hold", "--min-hold", nullptr, "TIME", kHolding,
      "keep the lock at least this long from the start on, even if the command ends sooner", "0",
      Type::duration, kRun, set_time<&Settings::min_hold, kMinHold, Round::up>},
+    {"hold-on-failure", "--hold-on-failure", nullptr, "TIME", kHolding,
+     "if the command fails, keep everybody out for this long, or until redlock release --force", "",
+     Type::duration, kRun, set_time<&Settings::hold_on_failure, kHoldTime, Round::up>},
     {"once", "--once", nullptr, "TIME", kHolding,
      "do nothing if a successful run began less than this ago", "", Type::duration, kRun,
      set_time<&Settings::once, kHoldTime, Round::up>},

@@ -79,7 +79,8 @@ std::string vote_text(const lock::Answer& answer) {
           [](const lock::Committed&) { return "stored"; },
           [](const lock::NotCommitted&) { return "not stored"; },
           [](const lock::Released& released) {
-            return released.kept      ? "given up; other processes of this job still hold it"
+            return released.held      ? "held for maintenance"
+                   : released.kept    ? "given up; other processes of this job still hold it"
                    : released.cooling ? "cooling down"
                                       : "released";
           },
@@ -98,6 +99,7 @@ std::string vote_text(const lock::Answer& answer) {
 Reporter::Reporter(os::Stderr& out, std::string_view name, std::vector<std::string> servers,
                    Verbosity verbosity, WaitNews news)
     : out_(out),
+      release_(records::shell_like({"redlock", "release", "--force", std::string(name)})),
       lock_(lock_name(name)),
       servers_(std::move(servers)),
       verbosity_(verbosity),
@@ -171,6 +173,10 @@ void Reporter::say(const lock::Report& report) {
                  "warning: too few servers know that the job of {} was done, {}: {}", lock_,
                  without_mark(unconfirmed.mark), list(unconfirmed.complaints));
           },
+          [this](const HoldMissing& missing) {
+            line(Verbosity::normal, "warning: {}: {}", without_hold(lock_),
+                 missing.complaints.empty() ? "it was lost" : list(missing.complaints));
+          },
           [this](const auto& each) { tell(each); },
       },
       report);
@@ -207,6 +213,12 @@ void Reporter::tell(const Contended& contended) {
   if (contended.when == When::changes) {
     return line(news_.shown ? Verbosity::normal : Verbosity::verbose, "{} is now {}; waiting",
                 lock_, who);
+  }
+  if (contended.crowd > 0) {
+    return line(Verbosity::normal, "{} is {}; {} already (--max-waiting {}), giving up (status {})",
+                lock_, who,
+                counted(contended.crowd, "run") + (contended.crowd == 1 ? " waits" : " wait"),
+                news_.max_waiting, news_.conflict_status);
   }
   const bool obstructed = !contended.obstacles.empty();
   const std::string needs = fmt::format("{} of {} servers must grant {}: {}", needed(),
@@ -296,7 +308,13 @@ void Reporter::tell(const ReleaseUnconfirmed& unconfirmed) {
 /// A re-entrant run and the outer one share the lock: the last of them releases it.
 void Reporter::tell(const Released& released) {
   const std::string held = for_people(released.held);
-  if (released.kept) {
+  if (released.holds) {
+    line(Verbosity::normal,
+         "the command failed, and {} is held for maintenance for {} (--hold-on-failure); to end "
+         "that sooner: {}",
+         lock_, round_for_people(std::chrono::ceil<std::chrono::seconds>(released.cools_for)),
+         release_);
+  } else if (released.kept) {
     line(Verbosity::verbose, "{} was given up after {}; other processes of this job still hold it",
          lock_, held);
   } else if (released.cools_for == lock::Duration::zero()) {

@@ -25,8 +25,9 @@ struct WaitNews {
   int conflict_status = 1;  ///< redlock's exit status after a wait in vain
   /// Of our set of servers: a holder with another one is a mistake. Empty if it is not known.
   std::string fingerprint{};
-  std::size_t slots = 0;  ///< of the lock, or 0; a holder with another number is a mistake
-  bool newest = false;    ///< we need a place in the queue to replace older waiters (--newest)
+  std::size_t slots = 0;        ///< of the lock, or 0; a holder with another number is a mistake
+  std::size_t max_waiting = 0;  ///< --max-waiting
+  bool newest = false;  ///< we need a place in the queue to replace older waiters (--newest)
 };
 
 /// Words the events of a lock: one line each on standard error, "redlock: ...".
@@ -75,7 +76,8 @@ class Reporter {
   void warn_of_other_settings(const lock::Refused& refusal);
 
   os::Stderr& out_;
-  std::string lock_;  ///< as sentences name it
+  std::string release_;  ///< the command that ends a maintenance hold
+  std::string lock_;     ///< as sentences name it
   std::vector<std::string> servers_;
   Verbosity verbosity_;
   WaitNews news_;

@@ -132,6 +132,11 @@ std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time
   return now - unix_time;
 }
 
+std::string without_hold(std::string_view lock) {
+  return fmt::format(
+      "no maintenance hold of {} follows (--hold-on-failure), so the next run may go on", lock);
+}
+
 std::string_view without_mark(lock::Mark mark) {
   switch (mark) {
     case lock::Mark::once:

@@ -99,6 +99,9 @@ struct Usual {
 /// What may happen if too few servers know that a run was successful; empty: nothing.
 std::string_view without_mark(lock::Mark mark);
 
+/// The same for --hold-on-failure of a run that failed. `lock`: as lock_name() has it.
+std::string without_hold(std::string_view lock);
+
 /// `latest_first`: how long the successful runs took; the first five count, if there are two.
 std::optional<Usual> usual_of(std::span<const std::chrono::milliseconds> latest_first);
 

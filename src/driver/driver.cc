@@ -157,6 +157,12 @@ void Driver::log(const lock::Log& line, lock::Instant now) {
   try {
     servers_.log(line, records::word_for(line.event),
                  to_json(records::log_entry(line, *voices_.who)), now);
+    if (line.hold > lock::Duration::zero()) {
+      const records::Holder hold = records::hold_after(line, *voices_.who);
+      servers_.describe_hold(to_json(hold));
+      servers_.log(line, "acquired", to_json(records::LogEntry{.who = hold, .fence = line.fence}),
+                   now);
+    }
   } catch (const std::bad_alloc&) {  // no job ends because a line has no memory
     return;
   }

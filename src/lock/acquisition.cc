@@ -257,7 +257,9 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (verdict == Verdict::unavailable && is_hopeless()) {
     return give_up(State::unavailable, effects);
   }
-  if (verdict == Verdict::conflict && tries_once()) return give_up(State::conflict, effects);
+  if (verdict == Verdict::conflict && (tries_once() || is_crowded())) {
+    return give_up(State::conflict, effects);
+  }
 
   const bool obstructed = obstacles_.prevail();
   if (verdict == Verdict::conflict && !obstructed) tell_contended(now, effects);
@@ -301,16 +303,19 @@ void Acquisition::record_revoked(const Reply& reply, Effects& effects) {
   }
 }
 
-/// A revocation is news, and so is the next holder after it. Any other new holder is reported only
+/// A revocation is news, and so are a maintenance hold, also with the token of the run that failed
+/// before it, and the next holder after a revocation. Any other new holder is reported only
 /// now and then: a lock that many processes want has a new holder all the time.
 void Acquisition::tell_contended(Instant now, Effects& effects) {
   const Value value = read_value(last_refusal_ ? last_refusal_->blocker : std::string_view());
   const bool same = announced_ && announced_->token == value.token;
   const bool revoked = value.kind == Value::Kind::revoked && !(same && announced_->revoked);
+  const bool hold = last_refusal_ && last_refusal_->maintenance;
+  const bool held_on = hold && !(same && announced_->maintenance);
   const bool too_soon = announced_ && !announced_->revoked && now - announced_->at < kTellAgain;
-  if (announced_ && !revoked && (same || too_soon)) return;
+  if (announced_ && !revoked && !held_on && (same || too_soon)) return;
   const When when = announced_ ? When::changes : When::begins;
-  announced_ = {std::string(value.token), value.kind == Value::Kind::revoked, now};
+  announced_ = {std::string(value.token), value.kind == Value::Kind::revoked, hold, now};
   effects.emplace_back(report::Contended{last_refusal_, when, now - began_});
 }
 
@@ -383,6 +388,16 @@ bool Acquisition::held_by_ancestor() const {
   return votes >= quorum(plan_.servers);
 }
 
+/// Of several newcomers at the same time, none knows of the others before it stands in the queue.
+/// Once we know our place there we stay, also if a waiter that was stopped comes back before us.
+bool Acquisition::is_crowded() {
+  const std::size_t most = plan_.patience.max_waiting;
+  if (most == 0 || waiter_.place() > 0) return false;
+  const std::size_t before = attempt_.waiters_before();
+  if (before >= most) crowd_ = before;
+  return crowd_ > 0;
+}
+
 void Acquisition::give_up(State why, Effects& effects) {
   if (attempt_.done() && why != State::misconfigured) why = State::done;
   state_ = why;
@@ -390,7 +405,8 @@ void Acquisition::give_up(State why, Effects& effects) {
   if (why == State::conflict) {
     const Duration waited = plan_.patience.wait.value_or(Duration::zero());
     const auto obstacles = waiting().obstructed ? complaints() : std::vector<Complaint>();
-    effects.emplace_back(report::Contended{waiting().refusal, When::gives_up, waited, obstacles});
+    effects.emplace_back(
+        report::Contended{waiting().refusal, When::gives_up, waited, obstacles, crowd_});
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     // If there is an earlier answer, that says more.

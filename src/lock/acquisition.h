@@ -102,6 +102,7 @@ class Acquisition {
   struct Announced {
     std::string token;
     bool revoked;
+    bool maintenance;
     Instant at;
   };
 
@@ -121,6 +122,7 @@ class Acquisition {
   void replace_holder(Effects& effects);
   void record_revoked(const Reply& reply, Effects& effects);
   [[nodiscard]] bool held_by_ancestor() const;
+  [[nodiscard]] bool is_crowded();
   [[nodiscard]] bool tries_once() const { return plan_.patience.wait == Duration::zero(); }
   [[nodiscard]] bool is_hopeless() const {
     const std::size_t unusable = how_many(attempt_.votes(), &Attempt::Vote::permanent);
@@ -172,6 +174,7 @@ class Acquisition {
   std::size_t revocations_ = 0;  ///< the servers that have revoked the lock for us, or before
   bool revokes_ = false;         ///< one of them did so for us
   bool logs_revocation_ = false;
+  std::size_t crowd_ = 0;  ///< so many waiters stand before us that we give up
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;

@@ -222,6 +222,18 @@ const Refused* Attempt::main_refusal() const {
   return main;
 }
 
+/// Where we are not in the queue yet, all waiters stand before us.
+std::size_t Attempt::waiters_before() const {
+  std::vector<std::size_t> before(votes_.size());
+  std::ranges::transform(votes_, before.begin(), [](const Vote& vote) {
+    const Refused& refusal = vote.refusal;
+    if (vote.state != VoteState::refused) return std::size_t{0};
+    return refusal.place > 0 ? refusal.place - 1 : refusal.waiters;
+  });
+  std::ranges::sort(before, std::greater());
+  return before[quorum(before.size()) - 1];
+}
+
 std::vector<std::pair<ServerIndex, Refused>> Attempt::revocable() const {
   const Refused* const main = main_refusal();
   const Value value = read_value(main == nullptr ? std::string_view() : main->blocker);

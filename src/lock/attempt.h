@@ -103,6 +103,9 @@ class Attempt {
   /// The refusal to show to the user: the holder that most servers name. Null if none names one.
   [[nodiscard]] const Refused* main_refusal() const;
 
+  /// At least this many waiters stand before us, as a quorum of the servers says.
+  [[nodiscard]] std::size_t waiters_before() const;
+
   /// Where a forced release would revoke the lock from the holder that most servers name, and what
   /// each of them says of it. Empty if it cools down, is revoked already, or has no record: then it
   /// may be another program's.

@@ -108,6 +108,7 @@ struct Log {
   std::optional<Duration> held{};       ///< from the win until now; skipped: none
   std::optional<int> status{};          ///< the job's
   std::optional<StopReason> stopped{};  ///< why we stopped the job, if we did
+  Duration hold{};                      ///< released: the lock stays, as a maintenance hold
   std::string other{};                  ///< revoked: the token of that run
 };
 
@@ -121,6 +122,7 @@ struct Contended {
   Duration waited;  ///< gives_up: the wait limit, which is zero for -n
   /// gives_up: the servers that leave no quorum (lock/attempt.h), if there are any.
   std::vector<Complaint> obstacles{};
+  std::size_t crowd = 0;  ///< gives_up: this many wait before us, too many; 0: not for that reason
 };
 /// For a while fewer than a quorum of servers have answered. They are asked again.
 struct QuorumMissing {
@@ -184,15 +186,20 @@ struct Released {
   Duration held;
   Duration cools_for;  ///< the rest of a minimum hold; zero: the lock is free
   bool kept;           ///< other processes of the job still hold the lock
+  bool holds = false;  ///< `cools_for`: a maintenance hold
+};
+/// The run failed, and no maintenance hold follows for certain, although one should.
+struct HoldMissing {
+  std::vector<Complaint> complaints;
 };
 
 }  // namespace report
 
-using Report =
-    std::variant<report::Contended, report::QuorumMissing, report::Acquired, report::Unavailable,
-                 report::SameServer, report::RenewalFailing, report::RenewalRecovered,
-                 report::Stopping, report::NotOursAtRelease, report::Skipped, report::Superseded,
-                 report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
+using Report = std::variant<report::Contended, report::QuorumMissing, report::Acquired,
+                            report::Unavailable, report::SameServer, report::RenewalFailing,
+                            report::RenewalRecovered, report::Stopping, report::NotOursAtRelease,
+                            report::Skipped, report::Superseded, report::MarkUnconfirmed,
+                            report::ReleaseUnconfirmed, report::Released, report::HoldMissing>;
 
 using Effect =
     std::variant<Ask, Spawn, Kill, Measure, TellEnding, Subscribe, JoinQueue, Replace, Report, Log>;

@@ -33,9 +33,12 @@ void Releases::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
 }
 
 void Releases::leave(ServerIndex server, AttemptId attempt, Instant cool_until, Instant now,
-                     Effects& effects) {
-  entries_.push_back(
-      {.server = server, .attempt = attempt, .leaves = true, .cool_until = cool_until});
+                     Effects& effects, bool holds) {
+  entries_.push_back({.server = server,
+                      .attempt = attempt,
+                      .leaves = true,
+                      .cool_until = cool_until,
+                      .holds = holds});
   ask(entries_.back(), now, effects);
 }
 
@@ -43,9 +46,10 @@ void Releases::ask(const Entry& entry, Instant now, Effects& effects) {
   effects.emplace_back(Ask{
       .server = entry.server,
       .attempt = entry.attempt,
-      .operation = entry.leaves
-                       ? Operation(op::Leave{std::max(entry.cool_until - now, Duration::zero())})
-                       : Operation(op::Release{})});
+      .operation = entry.leaves ? Operation(op::Leave{
+                                      .cools = std::max(entry.cool_until - now, Duration::zero()),
+                                      .holds = entry.holds})
+                                : Operation(op::Release{})});
 }
 
 void Releases::retry(Instant now, Effects& effects) {
@@ -84,10 +88,10 @@ std::size_t Releases::count(AttemptId attempt, State state) const {
   });
 }
 
-std::size_t Releases::kept(AttemptId attempt) const {
-  return how_many(entries_, [attempt](const Entry& entry) {
+std::size_t Releases::said(AttemptId attempt, bool Released::*what) const {
+  return how_many(entries_, [&](const Entry& entry) {
     const auto* released = std::get_if<Released>(&entry.last);
-    return entry.attempt == attempt && released != nullptr && released->kept;
+    return entry.attempt == attempt && released != nullptr && released->*what;
   });
 }
 

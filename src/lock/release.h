@@ -19,9 +19,9 @@ class Releases {
   void begin(ServerIndex server, AttemptId attempt, Effects& effects);
 
   /// At the end of a job: gives up our hold. If it was the last hold, the lock becomes free, or
-  /// stays cooling until the end of a minimum hold.
+  /// stays cooling until the end of a minimum hold. `holds`: it stays held until then.
   void leave(ServerIndex server, AttemptId attempt, Instant cool_until, Instant now,
-             Effects& effects);
+             Effects& effects, bool holds = false);
 
   /// Sends the releases that failed again. Harmless if the server had carried one out after all.
   void retry(Instant now, Effects& effects);
@@ -39,7 +39,9 @@ class Releases {
   /// The number of servers that did not have the token when they were first asked.
   [[nodiscard]] std::size_t gone(AttemptId attempt) const { return count(attempt, State::gone); }
   /// The number of servers of these that said that other processes of the job still hold the lock.
-  [[nodiscard]] std::size_t kept(AttemptId attempt) const;
+  [[nodiscard]] std::size_t kept(AttemptId attempt) const { return said(attempt, &Released::kept); }
+  /// The same if the lock is a maintenance hold there now.
+  [[nodiscard]] std::size_t held(AttemptId attempt) const { return said(attempt, &Released::held); }
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
 
  private:
@@ -49,6 +51,7 @@ class Releases {
     AttemptId attempt;
     bool leaves = false;   ///< gives up a hold; otherwise deletes what an attempt may have taken
     Instant cool_until{};  ///< in the past: delete
+    bool holds = false;    ///< until then
     State state = State::asked;
     /// An earlier request failed. The server may have deleted the token all the same. Or the server
     /// was down, and may have forgotten the token after the end of the job. Either way "missing"
@@ -62,6 +65,7 @@ class Releases {
   }
   static void ask(const Entry& entry, Instant now, Effects& effects);
   [[nodiscard]] std::size_t count(AttemptId attempt, State state) const;
+  [[nodiscard]] std::size_t said(AttemptId attempt, bool Released::*what) const;
 
   std::vector<Entry> entries_;
 };

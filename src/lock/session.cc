@@ -262,15 +262,21 @@ void Session::release_lease() {
   const Duration valid_for = lease().valid_until() - now_;
   release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), 3 * plan_.server_timeout);
   acquisition_.release().retry(now_, effects_);
+  // A process that joined leaves that to the run that took the lock.
+  wants_hold_ = plan_.timing.hold_on_failure > Duration::zero() && !is_join(lease().attempt()) &&
+                outcome_->kind == Outcome::Kind::job_ended &&
+                (outcome_->number != 0 || job_->stopping());
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // The mark goes first on every connection: a process that finds the lock free finds the mark.
   const Duration period = mark_of(plan_) == Mark::build ? kBuildLasts : plan_.timing.once;
   if (may_mark()) done_marks_.mark(job_->began(), period, now_, effects_);
-  const Instant keep_until = was_ours() ? lease().keep_until() : Instant{};
-  cools_ = keep_until > now_;
+  keep_until_ = was_ours() ? lease().keep_until() : Instant{};
+  if (leaves_hold()) keep_until_ = std::max(keep_until_, now_ + plan_.timing.hold_on_failure);
+  cools_ = keep_until_ > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     // Even if our lease is over: a process that joined may have kept the lock since then.
-    acquisition_.release().leave(server, lease().attempt(), keep_until, now_, effects_);
+    acquisition_.release().leave(server, lease().attempt(), keep_until_, now_, effects_,
+                                 leaves_hold());
   }
 }
 
@@ -319,6 +325,8 @@ void Session::finish() {
   phase_ = Phase::finished;
   if (!job_) return;
   const Releases& release = acquisition_.release();
+  const bool holds = release.held(lease().attempt()) >= quorum(plan_.servers);
+  if (wants_hold_ && !holds) emit(report::HoldMissing{release.complaints(lease().attempt())});
   if (release.gone(lease().attempt()) >= blocking_minority(plan_.servers)) {
     if (!lease().lost()) {
       // Without a job nobody has worked under a lock that was not ours.
@@ -330,13 +338,14 @@ void Session::finish() {
     undo_release();
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::lost};
   } else if (release.released(lease().attempt()) < quorum(plan_.servers)) {
-    emit(report::ReleaseUnconfirmed{release.complaints(lease().attempt()),
-                                    std::max(lease().gone_by() - now_, Duration::zero())});
+    if (!wants_hold_)
+      emit(report::ReleaseUnconfirmed{release.complaints(lease().attempt()),
+                                      std::max(lease().gone_by() - now_, Duration::zero())});
   } else {
-    const Duration rest = was_ours() ? lease().keep_until() - now_ : Duration::zero();
     const std::size_t kept = release.kept(lease().attempt());
-    emit(report::Released{now_ - job_->began(), std::max(rest, Duration::zero()),
-                          release.released(lease().attempt()) - kept < quorum(plan_.servers)});
+    emit(report::Released{now_ - job_->began(), std::max(keep_until_ - now_, Duration::zero()),
+                          release.released(lease().attempt()) - kept < quorum(plan_.servers),
+                          holds});
     warn_of_left_overs();
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
@@ -352,7 +361,7 @@ void Session::finish() {
 /// What a silent server keeps lives for long after the others have let the lock go. A hold that
 /// joined keeps nothing.
 bool Session::may_stay_long() const {
-  const Instant free_at = cools_ ? std::max(now_, lease().keep_until()) : now_;
+  const Instant free_at = std::max(now_, keep_until_);
   return !is_join(lease().attempt()) && lease().gone_by() - free_at > kLongLife;
 }
 
@@ -378,6 +387,7 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
            .held = now_ - won_at_,
            .stopped = job_->stop_reason()};
   if (outcome_) line.status = outcome_->number;
+  if (carrier == Log::Carrier::leave && leaves_hold()) line.hold = plan_.timing.hold_on_failure;
   effects_.emplace_back(line);
 }
 

@@ -94,6 +94,7 @@ class Session final : public Machine {
   void finish();
   [[nodiscard]] bool may_stay_long() const;
   void warn_of_left_overs();
+  [[nodiscard]] bool leaves_hold() const { return wants_hold_ && !lease().lost(); }
   void log(Log::Event event, Log::Carrier carrier = Log::Carrier::itself);
   [[nodiscard]] const Lease& lease() const { return job_->lease(); }
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
@@ -131,7 +132,9 @@ class Session final : public Machine {
   bool job_gone_ = false;
   Instant release_limit_ = kNever;
   Instant release_retry_ = kNever;
-  bool cools_ = false;  ///< the release keeps the lock for the rest of a minimum hold
+  Instant keep_until_{};     ///< the release keeps the lock: a minimum hold, or a maintenance hold
+  bool cools_ = false;       ///< that was later than the release
+  bool wants_hold_ = false;  ///< the run has failed, and a maintenance hold should follow
 };
 
 }  // namespace redlock::lock

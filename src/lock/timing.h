@@ -47,6 +47,8 @@ struct Timing {
   Duration min_hold{};
   /// A successful run that began less than this ago makes another one unnecessary; zero: none does.
   Duration once{};
+  /// A run that fails leaves a maintenance hold of this length; zero: none.
+  Duration hold_on_failure{};
   /// A lock that is to end at this moment, however late we get it. Its ttl is the rest until then.
   std::optional<Instant> ends_at{};
 
@@ -104,6 +106,7 @@ struct Timing {
 struct Patience {
   std::optional<Duration> wait;  ///< for the lock, with connecting; none: no limit; zero: once
   Duration server_wait;          ///< for a quorum of servers to answer
+  std::size_t max_waiting = 0;   ///< do not join a queue of this many waiters; 0: any
 };
 
 /// A lock that an ancestor of ours holds, as far as we know: its token, and its fencing number.

@@ -97,6 +97,7 @@ struct Leave {
   Duration cools{};  ///< the rest of a minimum hold; zero: delete the key
   /// The owner has released the lock by the token, and its keeper only removes the rest.
   bool for_owner = false;
+  bool holds = false;  ///< the lock does not cool, it becomes a maintenance hold
   bool operator==(const Leave&) const = default;
 };
 
@@ -180,10 +181,11 @@ struct Refused {
   std::string holder;                  ///< the holder (JSON as it stored it), empty if unknown
   std::chrono::milliseconds clock{0};  ///< as in Granted
   bool turn = false;                   ///< the lock is free, but it is another waiter's turn
-  Ticket ticket = 0;        ///< acquire: for a waiter that joins the queue now; 0: unknown
-  std::size_t place = 0;    ///< acquire: ours in this server's queue, from 1; 0: we are not there
-  std::size_t waiters = 0;  ///< acquire: how many stand in that queue, if we do
-  std::string slots{};      ///< acquire of a slot: who has each slot, see SlotChoice
+  Ticket ticket = 0;         ///< acquire: for a waiter that joins the queue now; 0: unknown
+  std::size_t place = 0;     ///< acquire: ours in this server's queue, from 1; 0: we are not there
+  std::size_t waiters = 0;   ///< acquire: how many stand in that queue, if we do
+  bool maintenance = false;  ///< `holder` says that it is a maintenance hold
+  std::string slots{};       ///< acquire of a slot: who has each slot, see SlotChoice
 };
 
 /// acquire: not needed, a successful run began recently enough. Our token is not on that server.
@@ -227,6 +229,7 @@ struct NotCommitted {
 struct Released {
   bool cooling = false;
   bool kept = false;  ///< other processes still hold it
+  bool held = false;  ///< it has become a maintenance hold
 };
 
 /// renew, release, unmark: no such key. inquire: no such release.

@@ -58,7 +58,7 @@ struct Present {
 /// latest line first. Skips lines that redlock did not write. The present holder's run is among
 /// them even if no log has it.
 std::vector<PastRun> merge(const std::vector<std::vector<observe::LoggedLine>>& logs,
-                           const Present& present);
+                           Present present);
 
 /// The output of `redlock history` about one lock, before formatting.
 struct HistoryView {

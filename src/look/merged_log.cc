@@ -35,6 +35,14 @@ struct Account {
   }
 };
 
+/// A maintenance hold that a run left (--hold-on-failure) has the name of the run. Here it has one
+/// of its own.
+constexpr char kHold = '+';
+std::string name_of(std::string run, bool maintenance) {
+  if (maintenance && !run.empty()) run += kHold;
+  return run;
+}
+
 /// The run before them, and their event: skipped or superseded.
 using SkipsAfter = std::pair<std::string, std::string>;
 struct Skips {
@@ -64,7 +72,7 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
   const LogEntry* const revoked = account.find("revoked");
   const LogEntry* const end = lost != nullptr ? lost : released;
   PastRun past{
-      .run = run,
+      .run = run.substr(0, run.find(kHold)),
       .began = std::max(lower_median(account.begins.empty() ? account.revoked : account.begins),
                         milliseconds::zero())};
   if (acquired != nullptr) past.entry = *acquired;
@@ -98,7 +106,9 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
 
 /// A run that no log has, or not yet.
 PastRun running(const Present::Holder& holder, bool shared) {
-  PastRun run{.ending = Ending::running, .run = holder.run, .goes_on = true};
+  PastRun run{.ending = Ending::running,
+              .run = holder.run.substr(0, holder.run.find(kHold)),
+              .goes_on = true};
   run.entry.who = holder.who.value_or(records::Holder{});
   run.entry.who.shared = run.entry.who.shared || shared;
   run.entry.fence = holder.fence;
@@ -126,9 +136,9 @@ void doubt(std::vector<PastRun>& runs) {
   }
 }
 
-/// What all servers say, by the name of the run.
+/// What all servers say.
 struct Merged {
-  std::map<std::string, Account> accounts;
+  std::map<std::string, Account> accounts;  ///< by name_of() the run
   /// By the run before them: servers may differ in which skipped run they logged last.
   std::map<SkipsAfter, Skips> skips;
 };
@@ -141,8 +151,9 @@ void take(const std::vector<observe::LoggedLine>& latest_first, Merged& merged) 
   for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
     auto entry = records::read_log_entry(line->data);
     if (!entry || line->run.empty()) continue;
+    const std::string run = name_of(line->run, entry->who.maintenance);
     if (entry->who.maintenance && (line->event == "acquired" || line->event == "renewed")) {
-      milliseconds& ends = hold_ends[line->run];
+      milliseconds& ends = hold_ends[run];
       ends = std::max(ends, line->time + entry->who.ttl);
     }
     if (line->event == "skipped" || line->event == "superseded") {
@@ -153,12 +164,12 @@ void take(const std::vector<observe::LoggedLine>& latest_first, Merged& merged) 
     } else if (line->event == "acquired" || line->event == "released" || line->event == "lost" ||
                line->event == "revoked") {
       previous = line->run;
-      Account& account = merged.accounts[line->run];
+      Account& account = merged.accounts[run];
       if (line->event == "revoked") {
         account.revoked.push_back(line->time);
       } else {
         const milliseconds began = line->time - entry->held.value_or(milliseconds::zero());
-        milliseconds& earliest = begins.emplace(line->run, began).first->second;
+        milliseconds& earliest = begins.emplace(run, began).first->second;
         earliest = std::min(earliest, began);
       }
       // If an end was sent twice, the first line counts.
@@ -177,12 +188,34 @@ void take(const std::vector<observe::LoggedLine>& latest_first, Merged& merged) 
   }
 }
 
+/// Whoever revoked the lock ended the hold, if there was one: a run whose lock was lost, or revoked
+/// before, leaves none, although it may have said so.
+void part_holds(Merged& merged) {
+  for (auto& [name, account] : merged.accounts) {
+    const auto hold = merged.accounts.find(name_of(name, true));
+    if (hold == merged.accounts.end()) continue;
+    if (account.find("lost") != nullptr) {
+      merged.accounts.erase(hold);
+    } else if (auto revoked = account.events.extract("revoked")) {
+      hold->second.events.insert(std::move(revoked));
+      hold->second.revoked = std::exchange(account.revoked, {});
+    }
+  }
+  std::erase_if(merged.accounts, [](const auto& each) { return each.second.events.empty(); });
+}
+
 }  // namespace
 
 std::vector<PastRun> merge(const std::vector<std::vector<observe::LoggedLine>>& logs,
-                           const Present& present) {
+                           Present present) {
   Merged merged;
   for (const auto& lines : logs) take(lines, merged);
+  part_holds(merged);
+  for (Present::Holder& holder : present.holders) {
+    const std::string hold = name_of(holder.run, true);
+    const bool known = merged.accounts.contains(hold);
+    if (holder.who ? holder.who->maintenance : known) holder.run = hold;
+  }
   std::vector<PastRun> all;
   for (const auto& [run, account] : merged.accounts) all.push_back(past_run(run, account, present));
   for (const auto& [after, skips] : merged.skips) {

@@ -252,6 +252,10 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   }
   if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
+  if (lock.built) {
+    block.entry("build", fmt::format("{} succeeded {} ago", lock.built->build,
+                                     diag::for_people(lock.built->ago)));
+  }
   if (!lock.refusals.empty()) block.entry("refused", describe_refusals(lock));
   for (const std::string& text : warnings_about(lock, settings)) {
     block.entry("warning", text, 0, diag::Tint::notice);

@@ -91,6 +91,13 @@ Json view(const Observed& lock, std::size_t server, const std::string& display) 
                        {"error", none ? Json(none->why) : Json()}});
 }
 
+Json last_build(const std::optional<lock::Superseded>& built) {
+  if (!built) return {};
+  return Json::object({{"build", static_cast<std::int64_t>(built->build)},
+                       {"succeeded_s_ago", in_seconds(built->ago)},
+                       {"by", holder_json(records::read_holder(built->who))}});
+}
+
 Json last_run(const std::optional<lock::Done>& done) {
   if (!done) return {};
   return Json::object({{"began_s_ago", in_seconds(done->age)},
@@ -166,6 +173,7 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"waiting", lock.waiting ? Json(lock.waiting->size()) : Json()},
        {"waiters", waiters(lock.waiting)},
        {"last_run", last_run(lock.last_run)},
+       {"last_build", last_build(lock.built)},
        {"refused", refusals_json(lock.refusals)},
        {"warnings", Json::array({warnings.begin(), warnings.end()})},
        {"servers", Json::array(servers)}});

@@ -95,6 +95,8 @@ Observed observe(driver::LockId id, std::vector<observe::Observation> observatio
     for (const redis::GivenUp& refusal : observation.refusals) add(refusal, lock.refusals);
     // Some servers may have got a mark late: the latest run counts.
     if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
+    const auto& built = observation.built;
+    if (built && (!lock.built || built->build > lock.built->build)) lock.built = built;
   }
   std::ranges::stable_sort(lock.refusals, {}, &Refusals::ago);
   lock.judgement = lock::judge(lock.seen);

@@ -68,9 +68,10 @@ struct Observed {
   std::optional<std::chrono::milliseconds> most_left;
   /// The same of the latest renewal: a minimum hold lasts longer. Below zero: it is over.
   std::optional<std::chrono::milliseconds> lease_left;
-  std::optional<WaitingQueue> waiting;  ///< if a server says who waits
-  std::optional<lock::Done> last_run;   ///< with --once
-  std::vector<Refusals> refusals;       ///< the latest first; if we asked for the marks
+  std::optional<WaitingQueue> waiting;    ///< if a server says who waits
+  std::optional<lock::Done> last_run;     ///< with --once
+  std::optional<lock::Superseded> built;  ///< the largest build that succeeded, with --build
+  std::vector<Refusals> refusals;         ///< the latest first; if we asked for the marks
 
   /// Whether a quorum of the servers answered.
   [[nodiscard]] bool knows_enough() const {

@@ -325,6 +325,8 @@ void Observer::ask_more(Node& node, lock::Instant now) {
     if (marks_ == Marks::asked) {
       ask_about({&redis::scripts::done, {redis::helper_key(key, "done")}},
                 [&about](const redis::Value& reply) { about.done = redis::read_done(reply); });
+      ask_about({&redis::scripts::done, {redis::helper_key(key, "build")}},
+                [&about](const redis::Value& reply) { about.built = redis::read_built(reply); });
       ask_about(redis::encode_refusals(key), [&about](const redis::Value& reply) {
         about.refusals = redis::read_refusals(reply);
       });

@@ -53,9 +53,10 @@ class ClusterMap {
 /// One server's answer about one lock.
 struct Observation {
   lock::Seen seen = lock::Unreachable{};
-  std::optional<lock::Done> done;        ///< the last run with --once, if we asked for it
-  std::optional<redis::Queue> queue;     ///< if it is known
-  std::vector<redis::GivenUp> refusals;  ///< if we asked for the marks
+  std::optional<lock::Done> done;         ///< the last run with --once, if we asked for it
+  std::optional<lock::Superseded> built;  ///< the last build that succeeded, if we asked for it
+  std::optional<redis::Queue> queue;      ///< if it is known
+  std::vector<redis::GivenUp> refusals;   ///< if we asked for the marks
 };
 
 /// Whether to read the marks of --once and the refusals, too.

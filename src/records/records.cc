@@ -252,6 +252,25 @@ LogEntry log_entry(const lock::Log& log, const Holder& who) {
   return entry;
 }
 
+Holder hold_after(const lock::Log& log, Holder who) {
+  constexpr std::size_t kMostOfCommand = 80;
+  std::string why = "exit " + std::to_string(log.status.value_or(0));
+  if (const auto reason = reason_of(log); !reason.empty()) {
+    why.append(" (").append(reason).append(")");
+  }
+  if (!who.command.empty()) {
+    why.append(" of ").append(os::clip(who.command, kMostOfCommand));
+    if (who.command.size() > kMostOfCommand) why += "...";
+  }
+  why += " by " + who.user + "@" + who.host;
+  if (!who.message.empty()) why += ": " + who.message;
+  who.command.clear();
+  who.message = as_message(why);
+  who.maintenance = true;
+  who.ttl = std::chrono::ceil<milliseconds>(log.hold);
+  return since_now(std::move(who));
+}
+
 std::string to_json(const LogEntry& entry) {
   const Holder& who = entry.who;
   Writer line;

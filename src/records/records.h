@@ -100,6 +100,10 @@ std::string_view word_for(lock::Log::Event event);
 
 LogEntry log_entry(const lock::Log& log, const Holder& who);
 
+/// The maintenance hold that the end of this run leaves (--hold-on-failure), from now on. Its
+/// message: "exit 1 of ./deploy.sh by root@ci7", and that of the run.
+Holder hold_after(const lock::Log& log, Holder who);
+
 /// The line as JSON, as in redlock-protocol(7). Bytes that are not UTF-8 are replaced.
 std::string to_json(const LogEntry& entry);
 

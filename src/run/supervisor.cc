@@ -304,8 +304,14 @@ void Supervisor::follow_job() {
 
 /// The end without a worker: nobody has released the lock.
 Exit Supervisor::end_alone() {
-  if (timed_out()) return ExitStatus::max_runtime;
   const std::optional<Exit> job = supervision_.job();
+  const bool failed = timed_out() || stopped_job() || !job || job->status != 0;
+  if (failed && run_.plan.timing.hold_on_failure > lock::Duration::zero()) {
+    run_.out.line(
+        fmt::format("redlock: warning: {}: the process that would make it (pid {}) was killed",
+                    diag::without_hold(run_.title), worker_));
+  }
+  if (timed_out()) return ExitStatus::max_runtime;
   if (stopped_job() || !job) {
     supervision_.verdict.store(static_cast<int>(ExitStatus::lost));
     return ExitStatus::lost;

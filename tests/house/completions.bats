@@ -47,7 +47,7 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $(also run --tls-ca-dir '') == :directories ]]
   [[ $(offered run --ttl 5s --t) != *--ttl* ]]
   offered run -S redis://a --serv | grep -qx -- --server
-  [[ -z $(offered acquire --max) ]]
+  [[ -z $(offered acquire --max-r) ]]
   [[ $(offered run --nonb) == --nonblock ]]
   [[ $(offered completions '') == $'bash\nzsh\nfish' ]]
   [[ $(offered help ru) == run ]]

@@ -49,6 +49,57 @@ teardown() { stop_all; }
   wait_until "$SOON" listening 0
 }
 
+@test "queue: --max-waiting ends a run that finds as many waiters, and history counts it among those refused" {
+  servers 3
+  hold
+  waiter one
+  waiter two
+  local before=$EPOCHSECONDS
+  run --separate-stderr "$REDLOCK" run --max-waiting 2 -w 600 L -- touch "$SCRATCH/ran"
+  assert_status 1
+  assert_contains "$stderr" '; 2 runs wait already (--max-waiting 2), giving up (status 1)'
+  run --separate-stderr "$REDLOCK" acquire --max-waiting 1 -E 7 -q L
+  assert_status 7
+  [[ -z $stderr && -z $output ]] || fail "$output" "$stderr"
+  ((EPOCHSECONDS - before < 60))
+  [[ ! -e $SCRATCH/ran ]]
+  queued 2
+  wait_until "$BOUND" refused_here 2
+  # One more may wait, and keeps its place whoever comes after it.
+  waiter three --max-waiting 3
+  run -1 "$REDLOCK" run --max-waiting 0 L -- true # as -n
+  queued 3
+  let_go
+  await "$three"
+  assert_status 0
+}
+# refused_here COUNT: server A remembers that many runs of this host that gave up.
+refused_here() { [[ $(cli A hget 'redlock:{L}:fence' "refused:$(uname -n)") == "$1 "* ]]; }
+
+@test "queue: of runs that come together, --max-waiting lets as many wait" {
+  servers 3
+  hold
+  local each pids=() gave_up=0
+  for each in {1..8}; do
+    background "$REDLOCK" run --max-waiting 3 L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+    pids+=("$BACKGROUND_PID")
+  done
+  # Those that go on have their places, and the others have left.
+  wait_until "$BOUND" queued_for_good 3
+  let_go
+  for each in "${pids[@]}"; do
+    await "$each"
+    [[ $status == 1 ]] && gave_up=$((gave_up + 1))
+  done
+  [[ $gave_up == 5 && $(wc -l <"$SCRATCH/ran") == 3 ]] || fail "$gave_up gave up"
+}
+# queued_for_good COUNT: this many of the runs live, and stand in the queue of every server.
+queued_for_good() {
+  local each alive=0
+  for each in "${pids[@]}"; do kill -0 "$each" 2>/dev/null && alive=$((alive + 1)); done
+  [[ $alive == "$1" ]] && queued "$1"
+}
+
 @test "queue: a waiter that gives up leaves it: at the limit of -w, and by a signal" {
   servers 3
   hold

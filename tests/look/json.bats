@@ -25,6 +25,7 @@ take() {
   everywhere set foreign somebody
   "$REDLOCK" run --once 1h once -- true
   "$REDLOCK" run once -- sh -c 'exit 3' || true
+  "$REDLOCK" run --build 7 built -- true
   "$REDLOCK" run usual -- true
   "$REDLOCK" run usual -- true
   token=$("$REDLOCK" acquire -m why --ttl 600s held)
@@ -38,7 +39,7 @@ take() {
   run -1 "$REDLOCK" run -n held -- true
   shows_refusal() { "$REDLOCK" status held | grep -q '^  refused'; }
   wait_until "$BOUND" shows_refusal
-  take status status --json held slots shared taken foreign once nothing
+  take status status --json held slots shared taken foreign once built nothing
   take status status --json -S unix:///none nothing
   is '[member for member, value in j["locks"][0].items() if value]' \
     "['name', 'state', 'servers']"
@@ -77,9 +78,9 @@ assert len(page) > 15, page
 INSIDE = {
     "status, list": {"servers": "server", "locks": "lock"},
     "lock": {"holder": "holder", "holders": "one of the holders", "revoked_by": "revoked_by", "foreign": "foreign",
-             "waiters": "waiter", "refused": "refused", "last_run": "last_run", "servers": "server of a lock"},
+             "waiters": "waiter", "refused": "refused", "last_run": "last_run", "last_build": "last_build", "servers": "server of a lock"},
     "one of the holders": {"holder": "holder"},
-    "last_run": {"by": "holder"},
+    "last_run": {"by": "holder"}, "last_build": {"by": "holder"},
     "history": {"servers": "server", "locks": "log of a lock"},
     "log of a lock": {"usual": "usual", "refused": "refused", "runs": "run", "before": "run", "after": "run"},
     "run": {"holder": "holder of a run", "forced_by": "holder of a run"},

@@ -114,6 +114,20 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   is '50 < l["most_left_s"] <= 60' True
 }
 
+@test "status: the last successful build" {
+  servers 3
+  run -0 "$REDLOCK" run --build 6 L -- true
+  run -1 "$REDLOCK" run --build 7 L -- false
+  run "$REDLOCK" status L
+  has 'L: free' ' build 6 succeeded ' ' ago'
+  cli A del 'redlock:{L}:build' >/dev/null # has forgotten it
+  cli B set 'redlock:{L}:build' 5 >/dev/null # nonsense
+  run "$REDLOCK" status --json L
+  is 'l["last_build"]["build"], l["last_build"]["by"]["command"], l["last_build"]["succeeded_s_ago"] < 60' "(6, 'true', True)"
+  run "$REDLOCK" status --json M
+  is 'l["last_build"]' None
+}
+
 @test "status: the last run with --once" {
   "$REDLOCK" run --once 1h daily -- true
   status daily

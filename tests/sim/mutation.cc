@@ -155,10 +155,10 @@ constexpr Patch kPatches[] = {
 bool fits(const Patch& patch) {
   using namespace redis::scripts;
   return std::ranges::any_of(
-      std::initializer_list<const redis::Script*>{&acquire, &acquire_newest, &acquire_shared,
-                                                  &acquire_slot, &cut, &hand_on, &leave,
-                                                  &leave_shared, &mark, &release, &release_shared,
-                                                  &remove, &renew_shared, &repair, &revoke, &won},
+      std::initializer_list<const redis::Script*>{
+          &acquire, &acquire_newest, &acquire_shared, &acquire_slot, &cut, &hand_on, &leave,
+          &leave_held, &leave_shared, &mark, &release, &release_shared, &remove, &renew_shared,
+          &repair, &revoke, &won},
       [&](const redis::Script* script) {
         return script->text.find(patch.before) != std::string::npos;
       });

@@ -192,6 +192,8 @@ TEST_CASE("options that exclude each other are named, and are free to stand alon
       {"run", {"--shared"}, {"--once=1m", "--min-hold=1m"}},
       {"run", {"--newest", "--build=7", "--replace"}, {"--shared", "--slots=2", "--also=M"}},
       {"run", {"--replace"}, {"--nonblock", "--wait=0"}},
+      {"run", {"--newest"}, {"--max-waiting=1"}},
+      {"run", {"--hold-on-failure=1h"}, {"--shared", "--slots=2", "--also=M", "--as=redisson"}},
       {"run", {"--once=1m"}, {"--build=7", "--also=M"}},
       {"run", {"--also=M"}, {"--min-hold=1m"}},
       {"run", {"--as=redisson"}, {"--shared", "--slots=2"}},

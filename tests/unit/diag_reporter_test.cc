@@ -47,6 +47,7 @@ std::string said(const lock::Report& report, WaitNews news,
 }
 
 const WaitNews kShown{.shown = true, .conflict_status = 1};
+const WaitNews kCrowded{.max_waiting = 1};
 const WaitNews kAlone{.shown = false, .conflict_status = 75};
 
 lock::Refused taken() {
@@ -68,6 +69,12 @@ TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
   CHECK(said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
         "redlock: could not get lock \"L\" within 700 ms, because several processes want it at the "
         "same time, giving up (status 75)\n");
+  const auto crowded = [](std::size_t waiters) {
+    return said(Contended{taken(), Contended::When::gives_up, 0s, {}, waiters}, kCrowded);
+  };
+  CHECK(crowded(3).ends_with("; 3 runs wait already (--max-waiting 1), giving up (status 1)\n"));
+  CHECK(crowded(1).starts_with("redlock: lock \"L\" is held by root@db7 (pid 123, ./deploy.sh); "));
+  CHECK(crowded(1).ends_with("; 1 run waits already (--max-waiting 1), giving up (status 1)\n"));
 }
 
 TEST_CASE("a conflict under -n is silent off a terminal unless -v") {

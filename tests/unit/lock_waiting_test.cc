@@ -56,6 +56,42 @@ TEST_CASE("waiting: the holder is named again when it is revoked, or has passed 
   CHECK(round("cooling:d", "d") == nothing);
 }
 
+TEST_CASE("--max-waiting: gives up if a quorum says that so many wait before us") {
+  // `first`, `second`: how many wait, by the servers whose answers decide the round
+  const auto crowd = [](std::size_t first, std::size_t second, std::size_t most) {
+    Plan plan = plan_for(3);
+    plan.patience.max_waiting = most;
+    Harness harness(plan);
+    harness.answer(0, Op::acquire, in_line(held_by("a"), 100, 0, first));
+    harness.answer(1, Op::acquire, in_line(held_by("a"), 100, 0, second));
+    const auto* told = harness.reported<report::Contended>();
+    REQUIRE(told != nullptr);
+    CHECK((told->when == report::Contended::When::gives_up) == (told->crowd > 0));
+    CHECK((harness.count<JoinQueue>() > 0) == (told->crowd == 0));
+    return told->crowd;
+  };
+  CHECK(crowd(3, 3, 3) == 3);
+  CHECK(crowd(9, 4, 3) == 4);
+  CHECK(crowd(2, 2, 3) == 0);
+  CHECK(crowd(9, 2, 3) == 0);  // one of them may have forgotten some
+  CHECK(crowd(99, 99, 0) == 0);
+  // Newcomers that come together learn of each other in the queue.
+  Plan plan = plan_for(3);
+  plan.patience.max_waiting = 3;
+  for (const std::size_t place : {3U, 4U}) {
+    Harness harness(plan);
+    harness.answer_all(3, Op::acquire, in_line(held_by("a"), 100));
+    harness.advance(5s);
+    harness.answer_all(3, Op::acquire, in_line(held_by("a"), 100, place, 9));
+    CHECK(harness.session.acquiring() == (place == 3));
+    if (place == 4) continue;
+    // Whoever has a place keeps it, also if a waiter that was stopped comes back before it.
+    harness.advance(5s);
+    harness.answer_all(3, Op::acquire, in_line(held_by("a"), 100, 5, 9));
+    CHECK(harness.session.acquiring());
+  }
+}
+
 TEST_CASE("-w bounds a server that never answers, and its acquire is taken back") {
   Harness harness(plan_for(1, 500ms));
   harness.advance(500ms);

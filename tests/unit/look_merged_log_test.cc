@@ -268,6 +268,43 @@ TEST_CASE("merged log: a plain acquire that nobody released has expired, and did
   CHECK(merge({log}, {.holders = {{"a"}}})[0].ending == Ending::running);
 }
 
+TEST_CASE("merged log: a run that failed and the hold that it left are two, under one name") {
+  const Log begun = {released(60s, "a", 60s, 3), hold(60s, "acquired", 1h)};
+  const auto runs = merge({latest_first(begun)}, {.now = kFirst + 2h});
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].ending == Ending::ended);
+  CHECK(runs[0].entry.status == 3);
+  CHECK_FALSE(runs[0].entry.who.maintenance);
+  CHECK(runs[1].ending == Ending::expired);
+  CHECK(runs[1].entry.who.maintenance);
+  CHECK(runs[1].began == kFirst + 60s);
+  CHECK(runs[1].ended == kFirst + 60s + 1h);
+  CHECK(runs[0].run == "a");
+  CHECK(runs[1].run == "a");
+  // While it lasts.
+  Present present{.holders = {{.run = "a"}}, .now = kFirst + 2min};
+  present.holders[0].who.emplace().maintenance = true;
+  const auto now = merge({latest_first(begun)}, present);
+  REQUIRE(now.size() == 2);
+  CHECK(now[0].ending == Ending::ended);
+  CHECK(now[1].ending == Ending::running);
+  CHECK(merge({}, present).size() == 1);
+  // Somebody ended it.
+  Log ended = begun;
+  ended.push_back(line(5min, "revoked", "a", R"({"host":"bastion","user":"ops"})"));
+  const auto forced = merge({latest_first(ended)}, {.now = kFirst + 2h});
+  REQUIRE(forced.size() == 2);
+  CHECK(forced[0].ending == Ending::ended);
+  CHECK_FALSE(forced[0].forced_by);
+  CHECK(forced[1].ending == Ending::forced);
+  CHECK(forced[1].ended == kFirst + 5min);
+  // The release found that the lock was lost: there is no hold, although the run has announced it.
+  const Log lost = {line(60s, "lost", "a", R"({"host":"h","held":60000})")};
+  const auto none = merge({latest_first(begun), lost}, {.now = kFirst + 2h});
+  REQUIRE(none.size() == 1);
+  CHECK(none[0].ending == Ending::lost);
+}
+
 TEST_CASE("merged log: a maintenance hold that was extended, released or forced") {
   const Log extended = latest_first({hold(0s, "acquired", 1h), hold(30min, "renewed", 2h)});
   auto runs = merge({extended, {hold(0s, "acquired", 1h)}}, {.now = kFirst + 24h});

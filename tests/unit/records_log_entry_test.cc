@@ -40,6 +40,34 @@ TEST_CASE("a line of the log reads as it was written") {
   CHECK(read->reason == "could not be renewed");
 }
 
+TEST_CASE("the hold of a run that failed says why, and shows no more of the command than the run") {
+  const auto reason = [](std::string command, std::string message, lock::Log log) {
+    Holder who = kWho;
+    who.command = std::move(command);
+    who.message = std::move(message);
+    log.hold = 1500ms;
+    const Holder hold = hold_after(log, who);
+    CHECK(hold.maintenance);
+    CHECK(hold.command.empty());
+    CHECK(hold.ttl == 1500ms);
+    CHECK(hold.since > 0ms);
+    CHECK(hold.pid == 4711);
+    return hold.message;
+  };
+  const lock::Log failed{.event = lock::Log::Event::released, .attempt = 1, .status = 1};
+  CHECK(reason("./deploy.sh", "", failed) == "exit 1 of ./deploy.sh by root@web1");
+  CHECK(reason("", "", failed) == "exit 1 by root@web1");
+  CHECK(reason("./deploy.sh", "release 7", failed) ==
+        "exit 1 of ./deploy.sh by root@web1: release 7");
+  lock::Log stopped = failed;
+  stopped.status = 143;
+  stopped.stopped = lock::StopReason::max_runtime;
+  CHECK(reason("a", "", stopped) == "exit 143 (--max-runtime) of a by root@web1");
+  const std::string cut = reason(std::string(200, 'x'), std::string(200, 'm'), failed);
+  CHECK(cut.starts_with("exit 1 of " + std::string(80, 'x') + "... by root@web1: mmm"));
+  CHECK(cut.size() <= kMostMessageBytes);
+}
+
 TEST_CASE("what a line of the log does not say is left out, and read as such") {
   const std::string json =
       to_json(log_entry({.event = lock::Log::Event::acquired, .attempt = 1}, kWho));

@@ -37,6 +37,8 @@ std::optional<lock::Refused> read_refused(const std::vector<Value>& part) {
   lock::Refused refused{part[1].text, std::nullopt, part[3].text, *clock};
   // -1: it never expires; -2: it just did
   if (part[2].integer != -1) refused.ttl_left = read_length(part[2]);
+  // In a text inside of the JSON, the quotation marks have backslashes.
+  refused.maintenance = refused.holder.find("\"maintenance\":1") != std::string::npos;
   return refused;
 }
 
@@ -156,6 +158,7 @@ std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const
   if ((deletes || op == lock::Op::inquire) && word == "released") return lock::Released{};
   if (op == lock::Op::leave_queue && (word == "held" || word == "free")) return lock::Released{};
   if (op == lock::Op::leave && word == "cooling") return lock::Released{.cooling = true};
+  if (op == lock::Op::leave && word == "held") return lock::Released{.held = true};
   if (op == lock::Op::leave && word == "kept") return lock::Released{.kept = true};
   if (word == "missing") return lock::Missing{};
   if (word == "not_mine" && fits(reply, "ss")) return lock::NotMine{reply.elements[1].text};
@@ -199,6 +202,14 @@ std::optional<lock::Done> read_done(const Value& reply) {
   if (!fits(reply, "siis")) return std::nullopt;
   const std::vector<Value>& part = reply.elements;
   return lock::Done{read_length(part[1]), read_length(part[2]), part[3].text};
+}
+
+std::optional<lock::Superseded> read_built(const Value& reply) {
+  if (!fits(reply, "siss")) return std::nullopt;
+  const std::vector<Value>& part = reply.elements;
+  const auto number = read_number(part[2]);
+  if (!number) return std::nullopt;
+  return lock::Superseded{*number, read_length(part[1]), part[3].text};
 }
 
 lock::Unreachable replica_of(std::string_view primary) {

@@ -79,4 +79,7 @@ Taken read_taken(const Value& reply);
 /// {'done', age, time left, who}
 std::optional<lock::Done> read_done(const Value& reply);
 
+/// Reads the mark of the last successful build.
+std::optional<lock::Superseded> read_built(const Value& reply);
+
 }  // namespace redlock::redis

@@ -110,8 +110,12 @@ Flight encode(const lock::op::Leave& leave, const LockContext& context, const Se
   if (two_processes) {
     words.emplace_back(secrets.adopted ? "owner" : "keeper");
     words.push_back(std::to_string(context.ttl.count()));
+  } else if (leave.holds) {
+    words.push_back(context.hold_json);
   }
-  Flight flight{{{shared ? &scripts::leave_shared : &scripts::leave,
+  Flight flight{{{shared        ? &scripts::leave_shared
+                  : leave.holds ? &scripts::leave_held
+                                : &scripts::leave,
                   with_readers(std::move(keys), context, secrets), std::move(words)},
                  encode_hand_on(context.lock_key)}};
   if (secrets.adopted) {  // a process that renews the lock learns of its release by the owner

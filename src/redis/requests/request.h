@@ -29,6 +29,7 @@ struct LockContext {
   std::chrono::seconds restart_grace{};  ///< 0: we trust servers as soon as they run
   std::string waiter{};                  ///< our name in the queue of waiters: by ServerSet
   std::string holder_json{};             ///< describes us, for each round of requests: by ServerSet
+  std::string hold_json{};               ///< describes the hold that a run that failed leaves
   std::string holder_key = helper_key(lock_key, "holder");
   std::string fence_key = helper_key(lock_key, "fence");
   std::string dead_key = helper_key(lock_key, "dead");

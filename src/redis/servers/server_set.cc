@@ -113,7 +113,7 @@ Flight ServerSet::encode(const lock::Ask& ask) {
   }
   const auto extra = with_leaves_.find(ask.attempt);
   if (ask.op() == lock::Op::leave && extra != with_leaves_.end()) {
-    flight.commands.push_back(extra->second);
+    std::ranges::copy(extra->second, std::back_inserter(flight.commands));
   }
   return flight;
 }
@@ -197,7 +197,7 @@ void ServerSet::log(const lock::Log& line, std::string_view event, std::string_v
   const std::string& token = line.other.empty() ? secrets_of(line.attempt).token : line.other;
   Command command = encode_log(lock_.lock_key, event, token, data, lock_.log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
-    with_leaves_[line.attempt] = std::move(command);
+    with_leaves_[line.attempt].push_back(std::move(command));
   } else {
     for (Link& link : links_) link.note({{command}}, now);
   }

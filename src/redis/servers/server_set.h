@@ -184,6 +184,9 @@ class ServerSet {
   /// leaves of its attempt. No answer is reported. `event`, `data`: as for encode_log().
   void log(const lock::Log& line, std::string_view event, std::string_view data, lock::Instant now);
 
+  /// Describes the hold that the leaves from now on make of the lock, as JSON.
+  void describe_hold(std::string record) { lock_.hold_json = std::move(record); }
+
   /// Tells every server that has answered all requests that a run on `host` gave up, unless nothing
   /// is logged. Must be the last request: over a Unix socket, a server that writes its answer to a
   /// closed socket drops what comes after it. Reports nothing. `host`, `data`: see encode_refuse().
@@ -239,12 +242,12 @@ class ServerSet {
   std::function<std::string()> holder_;
   std::pair<lock::AttemptId, std::uint32_t> described_{};  ///< the round for which lock_ is
   std::map<lock::AttemptId, Secrets> secrets_;
-  std::map<lock::AttemptId, Command> with_leaves_;  ///< each leave has this command, too
-  std::deque<Link> links_;                          ///< a deque, since a Link cannot move
-  std::vector<lock::Reply> ready_;                  ///< answers that needed no server
-  Subscribers holder_notices_;                      ///< empty until the first subscribe()
-  Subscribers wake_ups_;                            ///< empty except while we wait
-  Subscribers redisson_;  ///< the same, and while we are among the first two
+  std::map<lock::AttemptId, std::vector<Command>> with_leaves_;  ///< each leave has these, too
+  std::deque<Link> links_;          ///< a deque, since a Link cannot move
+  std::vector<lock::Reply> ready_;  ///< answers that needed no server
+  Subscribers holder_notices_;      ///< empty until the first subscribe()
+  Subscribers wake_ups_;            ///< empty except while we wait
+  Subscribers redisson_;            ///< the same, and while we are among the first two
   /// Those three.
   const std::array<Subscribers*, 3> channels_{&holder_notices_, &wake_ups_, &redisson_};
   bool joined_ = false;                   ///< we are in the queue of some server, or may be

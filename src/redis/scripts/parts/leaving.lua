@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What leave.lua and leave_shared.lua have in common.
+-- What leave.lua, leave_held.lua and leave_shared.lua have in common.
 local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local time = redis.pcall('TIME')

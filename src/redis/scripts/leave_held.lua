@@ -1,0 +1,30 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Instead of leave.lua after a run that failed, with --hold-on-failure: the lock goes on as a maintenance hold, with
+-- the same token, so that nobody gets it in between. A lock that was revoked since then becomes free.
+--
+-- KEYS[1]  the lock, KEYS[2] the holder hash
+-- ARGV[1]  the lock's token, ARGV[2] our hold, as in leave.lua
+-- ARGV[3]  how long the hold lasts, in ms. If the lock lives longer, it keeps that
+-- ARGV[4]  the record of the hold, as JSON
+--
+-- {'held'}, {'released'}, {'missing'}, {'not_mine', value}    as in release.lua
+--include leaving
+--include string
+local value = read(KEYS[1], 1024)
+if value ~= token then
+  forget()
+  if string.match(value or '', '^revoked:(%S+)') ~= token then
+    return {'not_mine', string.sub(value or '', 1, 1024)}
+  end
+  redis.call('DEL', KEYS[1])
+  return {'released'}
+end
+local left = math.max(redis.call('PTTL', KEYS[1]), rest)
+redis.call('PEXPIRE', KEYS[1], left)
+-- Processes that joined go on with their holds, and leave ours.
+local holds = token .. string.format(' %.0f', clock + left) .. table.concat(find_others() or {})
+redis.pcall('HSET', KEYS[2], token, ARGV[4], 'holds:' .. token, holds)
+redis.pcall('HDEL', KEYS[2], 'keep:' .. token, 'lease:' .. token)
+redis.pcall('PEXPIRE', KEYS[2], left + 10000)
+return {'held'}

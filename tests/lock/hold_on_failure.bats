@@ -1,0 +1,162 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# --hold-on-failure: after a run that failed nobody goes on until an operator says so.
+
+load ../lib/common
+load ../lib/looking
+load ../lib/queue
+load ../lib/scripts
+
+teardown() { stop_all; }
+
+fails() { "$REDLOCK" run --hold-on-failure "$@"; }
+
+# held_on SERVER TOKEN: the key of L has that token there, and lives for about an hour.
+held_on() {
+  [[ $(cli "$1" get L) == "$2" ]] || fail "$1 has '$(cli "$1" get L)'"
+  assert_between 3500000 "$(cli "$1" pttl L)" 3600000
+}
+
+# fails_among_waiters: a run fails while two wait: both keep their places, and the key its token.
+fails_among_waiters() {
+  local token server
+  background "$REDLOCK" run --hold-on-failure 1h L -- sh -c 'echo "$REDLOCK_TOKEN" >"$0.part"; mv "$0.part" "$0"
+    until [ -e "$1" ]; do sleep 0.05; done; exit 3' "$SCRATCH/token" "$SCRATCH/go"
+  HOLDER=$BACKGROUND_PID
+  wait_for "$SCRATCH/token"
+  token=$(<"$SCRATCH/token")
+  CI=1 waiter one
+  waiter two
+  : >"$SCRATCH/go"
+  await "$HOLDER"
+  assert_status 3
+  assert_contains "$(<"$SCRATCH/background.$HOLDER.err")" \
+    'the command failed, and lock "L" is held for maintenance for 1h (--hold-on-failure); to end that sooner: redlock release --force L'
+  for server in "${SERVERS[@]:-A}"; do held_on "$server" "$token"; done
+  # The waiters hear why.
+  wait_for_line "$SCRATCH/background.$one.err" "is now held for maintenance by $(id -un)@$(uname -n) (\"exit 3 of sh -c "
+  queued 2
+  [[ ! -s $LOG ]] || fail "a waiter got in:" "$(<"$LOG")"
+}
+
+@test "hold-on-failure: a failed run keeps the lock, waiters keep their places, and an operator ends it" {
+  servers 3
+  local me
+  me=$(id -un)@$(uname -n)
+  fails_among_waiters
+  run "$REDLOCK" status L
+  has 'L: held for maintenance (3 of 3 servers)' " message exit 3 of sh -c " " by $me" ' to end it now: redlock release --force L'
+  run "$REDLOCK" status --json L
+  is 'l["state"], l["holder"]["maintenance"], l["holds"]' "('held', True, 1)"
+  run -1 "$REDLOCK" run -n L -- true
+  run "$REDLOCK" list --prometheus
+  has 'redlock_lock_held{lock="L"} 1'
+  run "$REDLOCK" history --json L
+  is '[(each["outcome"], each["status"], each["holder"]["maintenance"]) for each in l["runs"]]' \
+    "[('ended', 3, False), ('running', None, True)]"
+  run -0 "$REDLOCK" release --force -y L
+  await "$two"
+  assert_status 0
+  run "$REDLOCK" history --json L
+  is '[each["outcome"] for each in l["runs"]][:2]' "['ended', 'forced']"
+}
+
+@test "hold-on-failure: on one server, too; and it ends by its time" {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+  fails_among_waiters
+  cli A pexpire L 100 >/dev/null
+  await "$two"
+  assert_status 0
+}
+
+@test "hold-on-failure: not after a success, nor a command that could not be started" {
+  servers 1
+  run -0 fails 1h L -- true
+  assert_nothing_left A
+  run -127 fails 1h L -- /no/such/command
+  assert_nothing_left A
+}
+
+@test "hold-on-failure: after a signal, and after --max-runtime" {
+  servers 1
+  run --separate-stderr fails 1h -m 'release 7' L -- sh -c 'kill -KILL $$'
+  assert_status 137
+  run "$REDLOCK" status L
+  has "exit 137 of sh -c 'kill -KILL \$\$' by $(id -un)@$(uname -n): release 7"
+  run -0 "$REDLOCK" release --force -y L
+  run --separate-stderr fails 1h --max-runtime 0.2 --record-command none L -- sleep 600
+  assert_status 124
+  run "$REDLOCK" status L
+  has " message exit 143 (--max-runtime) by $(id -un)@$(uname -n)"
+  refute_contains "$output" sleep
+}
+
+@test "hold-on-failure: with a server down, a quorum holds" {
+  servers 3
+  kill_server C
+  run --separate-stderr fails 1h L -- false
+  assert_status 1
+  assert_contains "$stderr" 'is held for maintenance for 1h'
+  run "$REDLOCK" status L
+  has 'L: held for maintenance (2 of 3 servers)'
+}
+
+@test "hold-on-failure: a lost lock becomes no hold, and the user is told" {
+  servers 1
+  run --separate-stderr fails 1h L -- sh -c '"$0" release --force --now -y L 2>/dev/null; exec sleep 600' "$REDLOCK"
+  assert_status 80
+  assert_contains "$stderr" 'warning: no maintenance hold of lock "L" follows (--hold-on-failure), so the next run may go on'
+  run -0 "$REDLOCK" run -n L -- true
+}
+
+@test "hold-on-failure: a dead worker makes no hold, and the supervisor says so" {
+  servers 1
+  background "$REDLOCK" run --ttl 3s --hold-on-failure 1h L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/runs"
+  wait_for "$SCRATCH/runs"
+  kill -KILL "$(child_of "$BACKGROUND_PID")"
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_contains "$(<"$SCRATCH/background.$BACKGROUND_PID.err")" \
+    'no maintenance hold of lock "L" follows (--hold-on-failure), so the next run may go on: the process that would make it'
+  run -0 "$REDLOCK" run -w 20 L -- true
+}
+
+@test "hold-on-failure: a run inside that goes on longer renews the hold, and does not end it" {
+  servers 1
+  run --separate-stderr fails 1h L -- sh -c '"$0" run L -- sh -c "echo x >\"$1\"; until [ -e \"$2\" ]; do sleep 0.05; done
+    echo x >\"$3\"" </dev/null >/dev/null 2>&1 & until [ -e "$1" ]; do sleep 0.05; done; exit 5' \
+    "$REDLOCK" "$SCRATCH/inner" "$SCRATCH/go" "$SCRATCH/over"
+  assert_status 5
+  run "$REDLOCK" status L
+  has 'L: held for maintenance'
+  : >"$SCRATCH/go"
+  wait_for "$SCRATCH/over"
+  wait_until "$BOUND" one_hold
+  assert_between 3500000 "$(cli A pttl L)" 3600000
+}
+one_hold() {
+  output=$("$REDLOCK" status --json L)
+  [[ $(json 'l["holds"]') == 1 ]]
+}
+
+@test "hold-on-failure: a late request shortens no hold and takes no other lock" {
+  start_server A
+  cli A set L "$TOKEN" px 60000 >/dev/null
+  cli A hset "$HOLDER" "$TOKEN" '{}' "holds:$TOKEN" "$TOKEN 1" "keep:$TOKEN" 5 "lease:$TOKEN" 5 >/dev/null
+  local hold=(2 L "$HOLDER" "$TOKEN" "$TOKEN")
+  answers held leave_held "${hold[@]}" 3600000 '{"maintenance":1}'
+  assert_between 3590000 "$(cli A pttl L)" 3600000
+  assert_between 3600000 "$(cli A pttl "$HOLDER")" 3610000
+  [[ $(cli A hget "$HOLDER" "$TOKEN") == '{"maintenance":1}' && $(cli A hexists "$HOLDER" "keep:$TOKEN") == 0 ]]
+  answers held leave_held "${hold[@]}" 1000 '{}'
+  assert_between 3590000 "$(cli A pttl L)" 3600000
+  cli A set L "revoked:$TOKEN {}" px 60000 >/dev/null
+  answers released leave_held "${hold[@]}" 3600000 '{}'
+  answers missing leave_held "${hold[@]}" 3600000 '{}'
+  cli A set L "$OTHER" >/dev/null
+  answers "not_mine $OTHER" leave_held "${hold[@]}" 3600000 '{}'
+}

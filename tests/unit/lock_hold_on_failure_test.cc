@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+//
+// --hold-on-failure: the lock of a run that failed becomes a maintenance hold.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+namespace {
+
+Plan failing_plan(Duration min_hold = Duration::zero()) {
+  Plan plan = plan_for(3);
+  plan.timing.hold_on_failure = 1h;
+  plan.timing.min_hold = min_hold;
+  return plan;
+}
+
+Harness running_with_hold(const Plan& plan) {
+  Harness harness(plan);
+  harness.answer_all(3, Op::acquire, Granted{});
+  harness.step(JobStarted{});
+  return harness;
+}
+
+/// The leaves, the latest last.
+std::vector<op::Leave> leaves(const Harness& harness) {
+  std::vector<op::Leave> all;
+  for (const Ask& ask : harness.asks(Op::leave)) {
+    if (const auto* leave = ask.as<op::Leave>()) all.push_back(*leave);
+  }
+  return all;
+}
+
+const op::Leave kLeftFree{};
+const op::Leave kLeftHeld{.cools = 1h, .holds = true};
+using Leaves = std::vector<op::Leave>;
+
+}  // namespace
+
+TEST_CASE(
+    "hold-on-failure: the release of a run that failed asks for the hold, in the same request") {
+  for (const int status : {0, 1, 80, 137}) {
+    Harness harness = running_with_hold(failing_plan());
+    harness.step(JobExited{status});
+    const op::Leave& wanted = status == 0 ? kLeftFree : kLeftHeld;
+    CHECK(leaves(harness) == Leaves(3, wanted));
+    harness.answer_all(3, Op::leave, Released{.held = status != 0});
+    REQUIRE(harness.session.finished());
+    CHECK(harness.session.outcome().number == status);
+    CHECK(harness.reported<report::Released>()->holds == (status != 0));
+    CHECK(harness.reported<report::HoldMissing>() == nullptr);
+  }
+}
+
+TEST_CASE("hold-on-failure: not by default, and not if the command could not be started") {
+  Harness plain = running_with_hold(plan_for(3));
+  plain.step(JobExited{1});
+  CHECK(leaves(plain) == Leaves(3, kLeftFree));
+  Harness harness(failing_plan());
+  harness.answer_all(3, Op::acquire, Granted{});
+  harness.step(JobFailedToStart{127});
+  CHECK(leaves(harness) == Leaves(3, kLeftFree));
+  CHECK(harness.reported<report::HoldMissing>() == nullptr);
+}
+
+TEST_CASE("hold-on-failure: of the hold and a minimum hold the longer one counts") {
+  Harness harness = running_with_hold(failing_plan(3h));
+  harness.step(JobExited{1});
+  CHECK(leaves(harness).front() == op::Leave{.cools = 3h, .holds = true});
+}
+
+TEST_CASE("hold-on-failure: a job that was stopped has failed, whatever its status") {
+  Plan plan = failing_plan();
+  plan.max_runtime = 1s;
+  Harness harness = running_with_hold(plan);
+  harness.advance(1s);
+  harness.step(JobExited{0});
+  harness.step(JobTreeGone{});
+  CHECK(leaves(harness) == Leaves(3, kLeftHeld));
+  harness.answer_all(3, Op::leave, Released{.held = true});
+  CHECK(harness.session.outcome().kind == Outcome::Kind::max_runtime);
+}
+
+TEST_CASE("hold-on-failure: the log line of the run says for how long, and the hold is told once") {
+  Harness harness = running_with_hold(failing_plan());
+  harness.step(JobExited{2});
+  std::vector<Log> lines;
+  for (const Effect& effect : harness.effects) {
+    if (const auto* line = std::get_if<Log>(&effect)) lines.push_back(*line);
+  }
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].event == Log::Event::released);
+  CHECK(lines[0].status == 2);
+  CHECK(lines[0].hold == 1h);
+}
+
+TEST_CASE("hold-on-failure: a lost lock becomes no hold, and that is said") {
+  Harness harness = running_with_hold(failing_plan());
+  harness.advance(10s);
+  harness.answer_all(3, Op::renew, Missing{});
+  harness.step(JobExited{143});
+  harness.step(JobTreeGone{});
+  CHECK(leaves(harness) == Leaves(3, kLeftFree));
+  harness.answer_all(3, Op::leave, Missing{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.reported<report::HoldMissing>() != nullptr);
+}
+
+TEST_CASE(
+    "hold-on-failure: what the release leaves on one server is taken back if others lost the "
+    "lock") {
+  Harness harness = running_with_hold(failing_plan());
+  harness.step(JobExited{1});
+  harness.answer(0, Op::leave, Released{.held = true});
+  harness.answer(1, Op::leave, Missing{});
+  harness.answer(2, Op::leave, Missing{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+  CHECK(harness.reported<report::HoldMissing>() != nullptr);
+  CHECK(leaves(harness) == Leaves(3, kLeftFree));
+}
+
+TEST_CASE("hold-on-failure: without a quorum that confirms the hold, the user is warned") {
+  for (const std::size_t confirm : {1U, 2U}) {
+    Harness harness = running_with_hold(failing_plan());
+    harness.step(JobExited{1});
+    for (ServerIndex server = 0; server < confirm; ++server) {
+      harness.answer(server, Op::leave, Released{.held = true});
+    }
+    harness.advance(40s);
+    REQUIRE(harness.session.finished());
+    CHECK((harness.reported<report::HoldMissing>() != nullptr) == (confirm == 1));
+    CHECK(harness.reported<report::ReleaseUnconfirmed>() == nullptr);
+  }
+  // Somebody revoked the lock just before: the release deleted it.
+  Harness harness = running_with_hold(failing_plan());
+  harness.step(JobExited{1});
+  harness.answer_all(3, Op::leave, Released{});
+  CHECK(harness.reported<report::HoldMissing>() != nullptr);
+}
+
+TEST_CASE("hold-on-failure: a run that joined leaves it to the outer one") {
+  Plan plan = failing_plan();
+  plan.inherited = Inherited{.token = "T", .fence = 7};
+  Harness harness = running_with_hold(plan);
+  harness.step(JobExited{1});
+  CHECK(leaves(harness) == Leaves(3, kLeftFree));
+}
+
+TEST_CASE(
+    "hold-on-failure: a waiter is told of the hold, which has the token of the run before it") {
+  Harness harness = waiting_for(held_by("T"));
+  harness.effects.clear();
+  const auto again = [&](bool maintenance) {
+    harness.effects.clear();
+    harness.advance(5s);
+    Refused refusal = held_by("T");
+    refusal.maintenance = maintenance;
+    harness.answer_all(3, Op::acquire, refusal);
+    return harness.reported<report::Contended>() != nullptr;
+  };
+  CHECK_FALSE(again(false));
+  CHECK(again(true));
+  CHECK_FALSE(again(true));
+}

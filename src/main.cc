@@ -17,6 +17,7 @@
 
 #include "check/check.h"
 #include "cli/command_line.h"
+#include "cli/help.h"
 #include "driver/output.h"
 #include "error.h"
 #include "force/force_release.h"
@@ -40,7 +41,9 @@ using run::carry_out;
 using sandbox::carry_out;
 
 Exit carry_out(const cli::Print& print) {
-  return driver::print(print.text, ExitStatus::ok);
+  const std::size_t width = driver::output_screen({}).width;
+  const bool narrow = print.help && width < cli::kHelpWidth;
+  return driver::print(narrow ? cli::fitted(print.text, width) : print.text, ExitStatus::ok);
 }
 
 /// Prints what is odd about the settings before the command says anything. Not for run, which does

@@ -329,9 +329,9 @@ Invocation parse_command(Command command, std::vector<std::string> words,
                          const Environment& environment) {
   Line line = split(command, words);
   if (line.request != nullptr) {
-    return Print{line.request->name == key::version        ? version()
-                 : line.request->name == key::help_servers ? servers_help(command)
-                                                           : help(command)};
+    if (line.request->name == key::version) return Print{version()};
+    return Print{line.request->name == key::help_servers ? servers_help(command) : help(command),
+                 true};
   }
   const Maker& maker = *std::ranges::find(kMakers, command, &Maker::command);
   if (line.words.size() > maker.most_words) {
@@ -420,12 +420,12 @@ Invocation parse(std::vector<std::string> args, const Environment& environment) 
     return parse_command(*command, std::move(args), environment);
   }
   if (word == "-V" || word == "--version") return Print{version()};
-  if (word == "-h" || word == "--help") return Print{main_help()};
-  if (word == "--help-servers") return Print{servers_help(config::kRun)};
+  if (word == "-h" || word == "--help") return Print{main_help(), true};
+  if (word == "--help-servers") return Print{servers_help(config::kRun), true};
   if (word == "completions") return completions(args, environment);
   if (word != "help") unknown_command(word, args);
-  if (args.empty()) return Print{main_help()};
-  if (const auto command = find_command(args.front())) return Print{help(*command)};
+  if (args.empty()) return Print{main_help(), true};
+  if (const auto command = find_command(args.front())) return Print{help(*command), true};
   unknown_command(args.front(), {});
 }
 

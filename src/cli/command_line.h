@@ -105,6 +105,7 @@ struct Complete {
 /// --help, --version: the text goes to stdout, the status is 0.
 struct Print {
   std::string text;
+  bool help = false;  ///< for people: to be fitted to the screen
 };
 
 using Invocation = std::variant<Run, Acquire, Hold, Renew, Release, ForceRelease, ForgetBuild,

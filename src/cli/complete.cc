@@ -198,7 +198,7 @@ Invocation completions(const std::vector<std::string>& args,
   if (args.empty()) misused("no shell: redlock completions bash|zsh|fish");
   const std::string& shell = args.front();
   if (shell == "for") return complete({args.begin() + 1, args.end()}, environment);
-  if (shell == "-h" || shell == "--help") return Print{std::string(kHelp)};
+  if (shell == "-h" || shell == "--help") return Print{std::string(kHelp), true};
   const auto* const script = std::ranges::find(kScripts, shell, &Script::shell);
   if (script == std::end(kScripts)) {
     misused("no completions for the shell " + config::quote(shell) +

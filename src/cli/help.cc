@@ -16,7 +16,6 @@ namespace key = config::key;
 using config::Row;
 
 constexpr std::size_t kRight = 26;  ///< where the right-hand column begins
-constexpr std::size_t kWidth = 79;
 
 constexpr std::string_view kMainHelp =
     R"(redlock: run a command while holding a lock that is kept on Redis servers, so
@@ -310,7 +309,7 @@ std::string entry(std::string_view left, std::string_view right) {
   std::string out;
   std::string line = "  " + std::string(left);
   if (line.size() + 2 > kRight) out = std::exchange(line, {}) + '\n';
-  for (const std::string& part : diag::wrap(right, kWidth - kRight)) {
+  for (const std::string& part : diag::wrap(right, kHelpWidth - kRight)) {
     line.resize(kRight, ' ');
     out.append(std::exchange(line, {})).append(part).append("\n");
   }

@@ -29,4 +29,10 @@ std::string help(config::Command command);
 /// `redlock run --help-servers` and the like: the others.
 std::string servers_help(config::Command command);
 
+/// The same text for a screen of fewer than kHelpWidth columns. An example stays one line, which a
+/// user can copy.
+std::string fitted(std::string_view help, std::size_t width);
+
+inline constexpr std::size_t kHelpWidth = 79;
+
 }  // namespace redlock::cli

@@ -100,19 +100,34 @@ std::size_t half_cell(const Timeline& line, milliseconds time) {
   return static_cast<std::size_t>(std::min(line.span.place(time) * halves, halves - 1));
 }
 
+/// The columns that are left on the screen beside these, with the blanks between.
+std::size_t room_beside(const std::vector<Line>& lines, std::initializer_list<std::size_t> columns,
+                        std::size_t width) {
+  std::size_t others = 0;
+  for (const std::size_t column : columns) others += widest(lines, column) + kGap;
+  return width - std::min(width, others);
+}
+
+/// Cuts long outcomes on a wide screen, so that the lengths and the holders have room, and a sixth
+/// of the screen for the names.
+void cut_outcomes(std::vector<Line>& lines, const diag::Screen& screen) {
+  const std::size_t names = std::min(widest(lines, name) + kGap, screen.width / 6);
+  const std::size_t room = room_beside(lines, {when, held, holder}, screen.width);
+  cut_cells(lines, outcome, std::max(room - std::min(room, names), kMostOutcome), screen.charset);
+}
+
 /// Cuts long names to a third of the screen, or to more if the time, the outcome and the holder
-/// leave room, and `kept` columns for the timeline; to less if the time and the outcome need it.
+/// leave room, and `kept` columns for the timeline; to less if these, or the time and the outcome
+/// alone, need it.
 void cut_names(std::vector<Line>& lines, const diag::Screen& screen, std::size_t kept) {
   constexpr std::size_t kLeastName = 8;
-  const auto room = [&](std::initializer_list<std::size_t> columns) {
-    std::size_t others = kept;
-    for (const std::size_t column : columns) others += widest(lines, column) + kGap;
-    return screen.width - std::min(screen.width, others);
-  };
+  const std::size_t width = screen.width - std::min(screen.width, kept);
   const std::size_t third = std::max(screen.width / 3, kLeastName);
-  const std::size_t least = std::clamp(room({when, outcome}), kLeastName, third);
-  const std::size_t most =
-      std::clamp(room({when, held, outcome, holder}), least, std::max(screen.width / 2, least));
+  const std::size_t all = room_beside(lines, {when, held, outcome, holder}, screen.width);
+  const std::size_t least = std::clamp(
+      all >= kLeastName ? all : room_beside(lines, {when, outcome}, width), kLeastName, third);
+  const std::size_t most = std::clamp(room_beside(lines, {when, held, outcome, holder}, width),
+                                      least, std::max(screen.width / 2, least));
   cut_cells(lines, name, most, screen.charset);
 }
 
@@ -140,6 +155,7 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   const bool plain = !screen.terminal || request.at;
   const std::size_t least = std::clamp(width / kTimelinePart, kLeastTimeline, kMostTimeline);
   const std::size_t kept = plain ? 0 : least + kGap;
+  if (width >= kManyWords) cut_outcomes(lines, screen);
   if (several) cut_names(lines, screen, width >= kFullTime ? kept : 0);
   Widths widths = fit(lines, kLeftOut, width - std::min(width, kept));
   if (plain) return lay_out(lines, widths, screen);

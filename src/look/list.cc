@@ -40,18 +40,19 @@ enum ListColumn : std::size_t {
 };
 constexpr std::array<std::string_view, kColumns> kHeads = {
     "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
-/// These columns are left out if the terminal is too narrow, in this order; STATE only if all locks
-/// are held.
-constexpr std::array<std::size_t, 9> kLeftOutOfList = {kFence,   kPid,   kServers, kLeft, kWaiting,
-                                                       kCommand, kState, kHolder,  kSince};
+/// These columns are left out if the terminal is too narrow, in this order.
+constexpr std::array<std::size_t, 8> kLeftOut = {kFence,   kPid,     kServers, kLeft,
+                                                 kWaiting, kCommand, kHolder,  kSince};
+constexpr std::size_t kLeastHolder = 8;
 
-/// Of a lock that several jobs hold.
-std::optional<std::chrono::milliseconds> longest_held(const observe::Observed& lock) {
-  std::optional<std::chrono::milliseconds> longest;
+/// When the holder got the lock, or the first of several did, in Unix time; 0: not known.
+std::chrono::milliseconds held_since(const observe::Observed& lock) {
+  std::chrono::milliseconds first = lock.holder ? lock.holder->since : std::chrono::milliseconds(0);
   for (const observe::Reader& reader : lock.readers) {
-    if (reader.who) longest = std::max(longest, diag::ago(reader.who->since));
+    const auto since = reader.who ? reader.who->since : first;
+    if (since.count() > 0 && (first.count() <= 0 || since < first)) first = since;
   }
-  return longest;
+  return first;
 }
 
 Line line_of(const observe::Observed& lock) {
@@ -71,14 +72,14 @@ Line line_of(const observe::Observed& lock) {
   if (lock.readers.size() > 1) {
     line[kHolder].text =
         lock.slots > 0 ? observe::slots_taken(lock) : fmt::format("{} readers", lock.reader_count);
-    if (const auto length = longest_held(lock)) line[kSince].text = diag::for_people(*length);
   } else if (lock.holder) {
     line[kHolder].text = diag::person(*lock.holder);
     if (lock.slots > 0) line[kHolder].text += fmt::format(" (1 of {})", lock.slots);
     if (!lock.holder->maintenance) line[kPid].text = std::to_string(lock.holder->pid);
-    if (const auto length = diag::ago(lock.holder->since))
-      line[kSince].text = diag::for_people(*length);
     if (auto work = diag::work_of(*lock.holder); !work.empty()) line[kCommand].text = work;
+  }
+  if (const auto length = diag::ago(held_since(lock))) {
+    line[kSince].text = diag::for_people(*length);
   }
   if (lock.sighting && !lock.sighting->owner.empty()) {
     line[kHolder].text = observe::redisson_owner(*lock.sighting);
@@ -89,7 +90,8 @@ Line line_of(const observe::Observed& lock) {
   return line;
 }
 
-/// Cuts the names to a third of the screen, or to more if the other columns leave room.
+/// Cuts the names to a third of the screen, or to more if the other columns leave room; and the
+/// holders before this column is left out.
 /// `before`: the columns of the last table on the same screen, which do not get narrower.
 std::string as_table(const std::vector<observe::Observed>& locks, const diag::Screen& screen,
                      Widths& before) {
@@ -98,12 +100,14 @@ std::string as_table(const std::vector<observe::Observed>& locks, const diag::Sc
   fit_charset(lines, screen);
   std::vector<Line> short_names = lines;
   cut_cells(short_names, kName, screen.width / 3, screen.charset);
-  std::vector<std::size_t> left_out(kLeftOutOfList.begin(), kLeftOutOfList.end());
-  const bool all_held = std::ranges::all_of(locks, [](const observe::Observed& lock) {
-    return lock.judgement.state == State::held && !observe::overdue(lock);
-  });
-  if (!all_held) std::erase(left_out, kState);
-  Widths widths = fit(short_names, left_out, screen.width);
+  std::size_t others = 0;
+  for (const std::size_t column : {kName, kState, kSince}) {
+    others += widest(short_names, column) + kGap;
+  }
+  const std::size_t most = std::max(screen.width - std::min(screen.width, others), kLeastHolder);
+  cut_cells(short_names, kHolder, most, screen.charset);
+  cut_cells(lines, kHolder, most, screen.charset);
+  Widths widths = fit(short_names, kLeftOut, screen.width);
   const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
   widths[kName] = std::min(widest(lines, kName), widths[kName] + left_over);
   cut_cells(lines, kName, widths[kName], screen.charset);
@@ -148,11 +152,10 @@ constexpr Gauge kGauges[] = {
        if (lock.judgement.state == State::undecided) return Sample();
        return Sample(std::to_string(!is_taken(lock) ? 0 : lock.shared ? lock.reader_count : 1));
      }},
-    {"redlock_lock_since_timestamp_seconds", "When the holder of an exclusive lock got it.",
+    {"redlock_lock_since_timestamp_seconds", "When the holder got the lock; of several, the first.",
      [](const observe::Observed& lock) {
-       const bool known = lock.holder && lock.holder->since.count() > 0;
-       if (!is_taken(lock) || lock.shared || !known) return Sample();
-       return Sample(timestamp(lock.holder->since));
+       const auto since = held_since(lock);
+       return is_taken(lock) && since.count() > 0 ? Sample(timestamp(since)) : Sample();
      }},
     {"redlock_lock_expiry_timestamp_seconds", "When the lock expires, unless it is renewed.",
      [](const observe::Observed& lock) {

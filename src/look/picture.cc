@@ -30,6 +30,11 @@ constexpr int kBetweenLanes = 14;
 constexpr int kAxis = 22;
 constexpr int kLegend = 44;
 
+/// What fits into a bar, by its width in percent, if the picture has 800 pixels. A bar without room
+/// for kLeastLabel characters has no label.
+constexpr double kCharactersPerPercent = 1.2;
+constexpr std::size_t kLeastLabel = 4;
+
 constexpr std::size_t kMostRows = 16;  ///< of bars, for a lock with many holders
 constexpr std::size_t kMostTicks = 8;
 constexpr std::size_t kMostText = 300;
@@ -59,7 +64,8 @@ text { fill: var(--ink); }
 .unknown { fill: none; stroke: var(--failed); stroke-dasharray: 4 3; }
 .wait { fill: var(--wait); stroke: none; }
 .skipped { stroke: var(--faint); stroke-width: 2px; }
-@media (max-width: 560px) { .odd { display: none; } }
+.who { fill: var(--paper); font-size: 11px; pointer-events: none; }
+@media (max-width: 560px) { .odd, .who { display: none; } }
 )";
 
 struct Drawing {
@@ -87,6 +93,16 @@ struct Drawing {
   void bar(milliseconds from, milliseconds to, int y, int height, std::string_view kind,
            std::string_view about) {
     box(place(from), std::max(place(to) - place(from), 0.02), y, height, kind, about);
+  }
+
+  /// In a bar.
+  void label(double x, double width, int y, std::string_view text) {
+    const auto most = static_cast<std::size_t>(width * kCharactersPerPercent);
+    if (text.empty() || most < kLeastLabel) return;
+    out += fmt::format(
+        "<svg x=\"{:.3f}%\" y=\"{}\" width=\"{:.3f}%\" height=\"{}\">"
+        "<text x=\"4\" y=\"11\" class=\"who\">{}</text></svg>\n",
+        x, y, width, kBar, escaped(diag::cut(text, most, diag::Charset::utf8)));
   }
 
   void line(double x, int from, int to, std::string_view kind, const std::string& about = {}) {
@@ -148,7 +164,7 @@ void draw_run(Drawing& canvas, const PastRun& run, int y) {
   const Span extent = extent_of(run, span.end);
   if (!run.knows_beginning || extent.end < span.begin) return;
   if (extent.begin < run.began && run.began > span.begin) {
-    canvas.bar(extent.begin, run.began, y + kBar / 2 - 2, 4, "wait",
+    canvas.bar(extent.begin, run.began, y + kBar - 4, 4, "wait",
                "waited " + diag::for_people(run.began - extent.begin));
   }
   const std::string_view kind = outcome_of(run).kind;
@@ -156,12 +172,17 @@ void draw_run(Drawing& canvas, const PastRun& run, int y) {
   const int out = kind == "failed" || kind == "forced" ? kStandsOut : 0;
   canvas.bar(run.began, extent.end, y + 1 - out, kBar - 2 + 2 * out, "run " + std::string(kind),
              about(run));
-  if (kind == "unknown") canvas.text(canvas.place(run.began) + 0.6, y + 13, "faint", "?");
+  const double begin = canvas.place(std::max(run.began, span.begin));
+  if (kind == "unknown") return canvas.text(begin + 0.6, y + 13, "faint", "?");
+  const records::Holder& who = run.entry.who;
+  const bool says = who.maintenance && !who.message.empty();
+  canvas.label(begin, canvas.place(extent.end) - begin, y, says ? who.message : who.host);
 }
 
 /// "12 runs, 1 failed, the last 5 runs took 4m to 6m"
 std::string summary(const HistoryView& view) {
   std::size_t runs = 0;
+  std::size_t holds = 0;
   std::size_t failed = 0;
   std::size_t skipped = 0;
   std::size_t superseded = 0;
@@ -169,12 +190,13 @@ std::string summary(const HistoryView& view) {
     if (run.ending == Ending::skipped) {
       (run.superseded ? superseded : skipped) += run.skips;
     } else {
-      ++runs;
+      ++(run.entry.who.maintenance ? holds : runs);
       if (outcome_of(run).failed) ++failed;
     }
   }
   std::string text = diag::counted(runs, "run");
   if (failed > 0) text += fmt::format(", {} failed", failed);
+  if (holds > 0) text += ", " + diag::counted(holds, "hold");
   if (skipped > 0) text += fmt::format(", {} skipped", skipped);
   if (superseded > 0) text += fmt::format(", {} superseded", superseded);
   if (view.usual) text += ", the " + diag::describe(*view.usual);
@@ -308,7 +330,10 @@ table { border-collapse: collapse; }
 th, td { text-align: left; padding: 0.2em 0.8em 0.2em 0; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
 td.bad { color: var(--failed); }
-td.name { white-space: normal; overflow-wrap: anywhere; min-width: 8em; }
+td.command { white-space: normal; overflow-wrap: anywhere; min-width: 16em; }
+@media (max-width: 800px) {
+  td.name, td.outcome { white-space: normal; overflow-wrap: anywhere; min-width: 8em; }
+}
 )";
 
 std::string row_of_table(const PastRun& run, milliseconds now) {
@@ -318,10 +343,11 @@ std::string row_of_table(const PastRun& run, milliseconds now) {
   const auto length = length_of(run, now);
   const Outcome outcome = outcome_of(run);
   return "<tr>" + cell(run.knows_beginning ? config::format_moment(run.began) : "-") +
-         cell(outcome.whole, outcome.failed ? "bad" : "") +
-         cell(diag::bare_name(run.lock), "name") + cell(length ? diag::for_people(*length) : "-") +
-         cell(who_of(run)) + cell(run.entry.waited ? diag::for_people(*run.entry.waited) : "-") +
-         cell(diag::work_of(run.entry.who)) + "</tr>\n";
+         cell(diag::bare_name(run.lock), "name") +
+         cell(outcome.whole, outcome.failed ? "outcome bad" : "outcome") +
+         cell(length ? diag::for_people(*length) : "-") + cell(who_of(run)) +
+         cell(run.entry.waited ? diag::for_people(*run.entry.waited) : "-") +
+         cell(diag::work_of(run.entry.who), "command") + "</tr>\n";
 }
 
 }  // namespace
@@ -360,7 +386,7 @@ std::string as_html(const std::vector<HistoryView>& views, Span span) {
       escaped(title_of(span)), kPageStyle);
   page += drawing(views, span);
   page +=
-      "<div class=\"runs\"><table>\n<tr><th>When</th><th>Outcome</th><th>Lock</th><th>Held</th>"
+      "<div class=\"runs\"><table>\n<tr><th>When</th><th>Lock</th><th>Outcome</th><th>Held</th>"
       "<th>Holder</th><th>Waited</th><th>Command</th></tr>\n";
   for (const PastRun& run : runs) page += row_of_table(run, span.end);
   return page + "</table></div>\n</body>\n</html>\n";

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2030,SC2031,SC2046,SC2153,SC2154
+# shellcheck disable=SC2016,SC2094,SC2030,SC2031,SC2046,SC2153,SC2154,SC2317
 #
 # packaging/examples: the shell parts of each file, run as that system runs them, against real servers.
 
@@ -81,6 +81,28 @@ github() {
   return "$first"
 }
 
+# github_jobs: the jobs with one lock, each with the token that the first one puts out; the last one always, if there is a
+# token. Those that need a job that failed do not run.
+github_jobs() {
+  local name first=0 status token=
+  export GITHUB_OUTPUT=$SCRATCH/github_output
+  : >"$GITHUB_OUTPUT"
+  for name in Hold 'Held migrate' 'Held deploy' Release; do
+    if [[ $name == Release ]]; then
+      [[ $token ]] || break
+    elif ((first != 0)); then
+      continue
+    fi
+    github_part "$name" >"$SCRATCH/step.sh"
+    [[ -s $SCRATCH/step.sh ]] || return 99
+    status=0
+    TOKEN=$token bash --noprofile --norc -e "$SCRATCH/step.sh" 3>&- || status=$?
+    ((first != 0)) || first=$status
+    token=$(sed -n 's/^token=//p' "$GITHUB_OUTPUT")
+  done
+  return "$first"
+}
+
 # gitlab SHELL: the script, as the runner puts it together.
 gitlab() {
   local script
@@ -122,7 +144,7 @@ script() { "$EXAMPLES/script-with-trap" 3>&-; }
 # each COMMAND: calls `COMMAND SYSTEM…` for every system, from the same start.
 each() {
   local system
-  for system in github 'gitlab bash' 'gitlab sh' jenkins script; do
+  for system in github github_jobs 'gitlab bash' 'gitlab sh' jenkins script; do
     rm -f "$SCRATCH/log" redlock.token
     # shellcheck disable=SC2086
     "$1" $system
@@ -309,6 +331,167 @@ newest_lines() {
     if [[ $line == *--replace* ]]; then assert_status 80; fi
     assert_log 'deploy locked'
   done
+}
+
+@test "examples: GitHub's run that cancels: what is green, and what is red" {
+  local line holder waits
+  line=$(github_part Cancel)
+  # An older build than one that was successful, and one that a newer run supersedes while it waits: green.
+  GITHUB_RUN_NUMBER=5 run bash -c "$line"
+  assert_status 0
+  GITHUB_RUN_NUMBER=4 run --separate-stderr bash -c "$line"
+  assert_status 0
+  assert_contains "$stderr" 'build 4 is older than 5'
+  assert_log 'deploy locked'
+  "$REDLOCK" hold --for 60s deploy >"$SCRATCH/held" # no run replaces a hold
+  background env GITHUB_RUN_NUMBER=6 bash -c "$line"
+  waits=$BACKGROUND_PID
+  for server in A B C; do wait_for_key "$server" 'redlock:{deploy}:newest'; done
+  background env GITHUB_RUN_NUMBER=7 bash -c "$line"
+  await "$waits"
+  assert_status 0
+  assert_contains "$stderr" 'superseded by'
+  "$REDLOCK" release deploy - <"$SCRATCH/held"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  # One that is stopped for a newer one: red, and so is one that fails.
+  job deploy 'echo >"$SCRATCH_OF_TEST/ready"; exec sleep 60'
+  background env GITHUB_RUN_NUMBER=8 bash -c "$line"
+  holder=$BACKGROUND_PID
+  wait_for "$SCRATCH/ready"
+  job deploy 'exit 3'
+  GITHUB_RUN_NUMBER=9 run bash -c "$line"
+  assert_status 3
+  await "$holder"
+  assert_status 80
+}
+
+@test "examples: GitHub's jobs with one lock mask no token, and each job that locks is released" {
+  # GitHub drops an output that contains a masked value.
+  ! sed -n '/^  hold:/,$p' "$EXAMPLES/github-actions.yml" | grep -q 'add-mask' || fail 'a masked output'
+  [[ $(grep -c 'needs.hold.outputs.token }}' "$EXAMPLES/github-actions.yml") == 3 ]]
+  grep -A1 '^    needs: \[hold, migrate, deploy\]' "$EXAMPLES/github-actions.yml" | grep -qF 'if: always() && needs.hold'
+}
+
+# fence_is NUMBER: what runs from here on has this fence.
+fence_is() { export REDLOCK_FENCE=$1; }
+
+# has_written TEXT: writes that by the example, as `fenced` says.
+has_written() {
+  echo "$1" >report
+  run fenced
+  assert_status 0
+}
+
+# refuses_older FENCE: a run with this fence may not write.
+refuses_older() {
+  fence_is "$1"
+  echo older >report
+  run fenced
+  ((status != 0)) || fail "an older run has written: $output"
+}
+
+# stores NAME: that program is the stand-in of tests/lib/stores.py, with its state in $STORE.
+stores() {
+  export STORE=$SCRATCH/store
+  mkdir -p "$STORE" "$SCRATCH/programs"
+  ln -sf "$TESTS/lib/stores.py" "$SCRATCH/programs/$1"
+  PATH=$SCRATCH/programs:$PATH
+}
+
+@test "examples: a fence in S3 refuses an older run, a race, and a store that ignores If-Match" {
+  stores aws
+  fenced() { "$EXAMPLES/fence-s3" shop day/report report; }
+  stored() { "$PYTHON" -c 'import json, sys; o = json.load(open(sys.argv[1])); print(o["fence"], o["body"], end="")' "$STORE/day_report"; }
+  fence_is 100
+  has_written one
+  has_written again # the same run
+  fence_is 200
+  has_written two
+  refuses_older 100
+  assert_contains "$output" 'a later run has stored day/report'
+  [[ $(stored) == '200 two' ]] || fail "$(stored)"
+  # A later run stores its report between our look and our write; and the same for a new object.
+  for fence in 300 500; do
+    printf '#!/bin/sh\necho later >later; REDLOCK_FENCE=%s exec "%s" shop day/report later\n' $((fence + 100)) "$EXAMPLES/fence-s3" >"$STORE/meanwhile"
+    chmod +x "$STORE/meanwhile"
+    refuses_older $fence
+    assert_contains "$output" PreconditionFailed
+    [[ $(stored) == "$((fence + 100)) later" ]] || fail "$(stored)"
+    rm "$STORE/day_report"
+  done
+  touch "$STORE/ignores"
+  refuses_older 900
+  assert_contains "$output" 'this store ignores If-Match'
+  [[ ! -e $STORE/day_report ]]
+}
+
+@test "examples: a fence for a file of another host refuses an older run, and a part of a file" {
+  # What `ssh files fence-file ...` runs there.
+  fenced() { "$EXAMPLES/fence-file" "$SCRATCH/file" "$REDLOCK_FENCE" "$(stat -c %s report)" <report; }
+  fence_is 100
+  has_written one
+  has_written again
+  fence_is 200
+  has_written two
+  refuses_older 100
+  assert_contains "$output" 'a later run has written'
+  fence_is 300
+  run "$EXAMPLES/fence-file" "$SCRATCH/file" 300 1000 <report
+  assert_status 1
+  assert_contains "$output" 'is incomplete'
+  [[ $(<"$SCRATCH/file") == two && $(<"$SCRATCH/file.fence") == 200 ]] || fail "$(head "$SCRATCH"/file*)"
+  # A number that cannot be read lets nobody in.
+  echo broken >"$SCRATCH/file.fence"
+  refuses_older 400
+  # Of two at the same time, the second compares when the first has written.
+  echo 200 >"$SCRATCH/file.fence"
+  exec 8>>"$SCRATCH/file.lock"
+  flock 8
+  background bash -c 'exec "$0" "$1" 300 "$(stat -c %s report)" <report 8>&-' "$EXAMPLES/fence-file" "$SCRATCH/file"
+  blocked() { pgrep -P "$BACKGROUND_PID" -x flock; }
+  wait_until "$BOUND" blocked
+  echo 400 >"$SCRATCH/file.fence"
+  exec 8>&-
+  await "$BACKGROUND_PID"
+  assert_status 1
+  assert_contains "$stderr" 'a later run has written'
+  # Together: the file is that of the larger number, whoever was last.
+  echo 200 >"$SCRATCH/file.fence"
+  local fence pids=()
+  for fence in 509 501 508 502 507 503; do
+    echo "by $fence" >"report.$fence"
+    "$EXAMPLES/fence-file" "$SCRATCH/file" $fence "$(stat -c %s "report.$fence")" <"report.$fence" 2>/dev/null &
+    pids+=($!)
+  done
+  wait "${pids[@]}" || true
+  [[ $(<"$SCRATCH/file") == 'by 509' ]] || fail "$(<"$SCRATCH/file")"
+  [[ -z $(find "$SCRATCH" -name 'file.??????') ]] || fail "$(ls "$SCRATCH")"
+}
+
+@test "examples: a fence in Kubernetes refuses an older run, and a race" {
+  stores kubectl
+  echo '{"metadata": {"resourceVersion": "7"}, "data": {"silver": "1"}}' >"$STORE/configmap_prices"
+  fenced() { "$EXAMPLES/fence-kubernetes" configmap/prices "\"data\": {\"gold\": \"$(<report)\"}"; }
+  fence_is 100
+  has_written 41
+  fence_is 200
+  has_written 42
+  refuses_older 100
+  assert_contains "$output" 'a later run has changed configmap/prices'
+  printf '#!/bin/sh\nREDLOCK_FENCE=400 exec "%s" configmap/prices "\\"data\\": {\\"gold\\": \\"43\\"}"\n' "$EXAMPLES/fence-kubernetes" >"$STORE/meanwhile"
+  chmod +x "$STORE/meanwhile"
+  refuses_older 300
+  assert_contains "$output" Conflict
+  [[ $("$PYTHON" -c 'import json, sys; o = json.load(sys.stdin); print(o["data"], o["metadata"]["annotations"]["fence"])' \
+    <"$STORE/configmap_prices") == "{'silver': '1', 'gold': '43'} 400" ]] || fail "$(<"$STORE/configmap_prices")"
+}
+
+@test "examples: a later run has a larger fence, and its job may use these" {
+  fenced() { "$REDLOCK" run report -c "'$EXAMPLES/fence-file' '$SCRATCH/file' \"\$REDLOCK_FENCE\" \"\$(stat -c %s report)\" <report"; }
+  has_written one
+  has_written two
+  [[ $(<"$SCRATCH/file") == two ]]
 }
 
 @test "examples: they are well-formed, as far as can be seen here" {

@@ -238,6 +238,49 @@ crontab() {
   done
 }
 
+@test "redlock-metrics(7): a monitor hears of the run that does the work, and of no other" {
+  local line
+  line=$(grep -A1 '^redlock run .* -- \\e$' "$SOURCE/man/redlock-metrics.7" | tr -d '\n' | sed "s/\\\\e//; s/\\\\&//; s|/usr/local/bin|$ROOT&|g")
+  [[ $line == *'runitor -uuid '* ]] || fail "$line"
+  # As runitor: it says how the command ended.
+  printf '#!/bin/sh\nuuid=$2; shift 3; "$@"; status=$?; echo "ping $uuid $status" >>"%s/log"; exit $status\n' "$SCRATCH" \
+    >"$ROOT/usr/local/bin/runitor"
+  chmod +x "$ROOT/usr/local/bin/runitor"
+  run bash -c "$line"
+  assert_status 0
+  assert_ran 'backup ' 'ping 2f9f3c2e-... 0'
+  hold
+  run bash -c "$line"
+  assert_status 0
+  assert_ran 'backup ' 'ping 2f9f3c2e-... 0'
+}
+
+@test "redlock-hold(1): a freeze keeps several names from everybody, until it ends" {
+  local page=$SOURCE/man/redlock-hold.1 name
+  sed -n '/^for name/,/^\.Ed/{/^\.Ed/!p}' "$page" >"$SCRATCH/script"
+  sed -n '1,/^wait/p' "$SCRATCH/script" >"$SCRATCH/freeze"
+  sed '1,/^wait/d' "$SCRATCH/script" >"$SCRATCH/thaw"
+  # A job that runs goes on to its end, and the other name is frozen meanwhile.
+  background redlock run deploy-shop -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/holds"
+  wait_for "$SCRATCH/holds"
+  local job=$BACKGROUND_PID
+  background bash -e "$SCRATCH/freeze"
+  local freeze=$BACKGROUND_PID
+  frozen() { redlock list "$1" | grep -qF 'maintenance (freeze until Monday)'; }
+  wait_until "$BOUND" frozen deploy-api
+  ! frozen deploy-shop || fail 'the job was not waited for'
+  kill -TERM "$job"
+  await "$freeze"
+  assert_status 0
+  for name in deploy-shop deploy-api; do
+    run --separate-stderr redlock run -w 0.7 "$name" -- true
+    assert_status 1
+    assert_contains "$stderr" 'freeze until Monday'
+  done
+  bash -e "$SCRATCH/thaw"
+  for name in deploy-shop deploy-api; do redlock run -n "$name" -- true; done
+}
+
 @test "README: settings, is_a_configuration" {
   block is_a_configuration >"$SCRATCH/redlock.toml"
   (umask 077 && echo secret >"$ROOT/etc/redlock.password")

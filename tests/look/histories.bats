@@ -87,6 +87,41 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
   done
 }
 
+# wrote LOCK MINUTE EVENT DATA: a line of the logs, so many minutes after NIGHT.
+wrote() {
+  local server
+  for server in A B C; do
+    cli $server xadd "redlock:{$1}:log" $((NIGHT + $2 * 60000)) event "$3" run "$1$2" count 1 data "$4" >/dev/null
+  done
+}
+
+@test "history: of all locks on 120 columns, long outcomes and names leave room for HELD and HOLDER" {
+  local name width
+  ran nightly-backup-of-the-shop 0 5400 0
+  wrote deploy 3 superseded '{"host":"ci-runner-7","user":"jenkins"}'
+  shown_all() { output=$(LC_ALL=C.UTF-8 on_terminal "$1" "$REDLOCK" history); }
+  shown_all 120
+  has '1 run superseded (--newest, --build) jenkins@ci-runner-7' ' 1h 30m exit 0 cron@web1'
+  [[ $output == WHEN\ *\ NAME\ *\ HELD\ *\ OUTCOME\ *\ HOLDER* ]] || fail "$output"
+  # With a name that needs more room than there is, the name is cut.
+  ran "$(printf 'n%.0s' {1..50})" 9 60 3
+  shown_all 120
+  has '1 run superseded (--newest, --build) jenkins@ci-runner-7' 'n… 1m 0s exit 3 cron@web1'
+  (($(longest_line) <= 120)) || fail "$output"
+  # And so is an outcome that needs most of the screen: the reason of a job that was stopped.
+  wrote deploy 20 released "{\"host\":\"ci-runner-7\",\"user\":\"jenkins\",\"held\":60000,\"status\":143,\"reason\":\"$(printf 'r%.0s' {1..60})\"}"
+  for width in 110 120 140; do
+    shown_all $width
+    has 'exit 143 (rrr' 'r… jenkins@ci-runner-7' ' 1m 0s exit 143'
+    (($(longest_line) <= width)) || fail "$output"
+  done
+  output=$(LC_ALL=C.UTF-8 on_terminal 110 "$REDLOCK" history deploy)
+  has ' 1m 0s exit 143 (rrr' 'jenkins@ci-runner-7'
+  # All of it off a terminal.
+  history
+  assert_contains "$output" "$(printf 'r%.0s' {1..60}))"
+}
+
 @test "history --last, --failed: of each lock, and together" {
   ran a 0 60 0
   ran a 2 60 2

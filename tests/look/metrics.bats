@@ -382,7 +382,7 @@ for at, line in enumerate(lines):
   unset REDLOCK_METRICS_FILE
   start_server B
   start_server C
-  local now odd='q"u\o te' line
+  local now odd='q"u\o te' line first
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
   run "$REDLOCK" list --prometheus
   assert_status 0
@@ -392,7 +392,9 @@ for at, line in enumerate(lines):
   now=$(date +%s)
   "$REDLOCK" acquire --ttl 1000s --prefix p: "$odd" >/dev/null
   "$REDLOCK" acquire -s --ttl 100s shared >/dev/null
+  first=$(now_ms)
   "$REDLOCK" acquire -s --ttl 100s shared >/dev/null
+  "$REDLOCK" acquire --slots 2 --ttl 100s slots >/dev/null
   "$REDLOCK" run --min-hold 100s cools -- true
   background "$REDLOCK" run shared -- true
   waits() { "$REDLOCK" list --prometheus | grep -qF 'redlock_lock_waiters{lock="shared"} 1'; }
@@ -404,8 +406,11 @@ for at, line in enumerate(lines):
     'waiters{lock="p:q\"u\\o te"} 0' 'holders{lock="shared"} 2' 'held{lock="cools"} 0' 'holders{lock="cools"} 0'; do
     grep -qxF "redlock_lock_$line" <<<"$output" || fail "$line" "$output"
   done
-  at() { sed -n "s/^redlock_lock_$1{lock=\"p:.*} \([0-9]*\)\.[0-9]*$/\1/p" <<<"$output"; }
+  at() { sed -n "s/^redlock_lock_$1{lock=\"${2:-p:}.*} \([0-9]*\)\.[0-9]*$/\1/p" <<<"$output"; }
   assert_between "$((now - 2))" "$(at since_timestamp_seconds)" "$(date +%s)"
+  # Of readers, the first.
+  assert_between "$((now - 2))" "$(at since_timestamp_seconds shared)" "$((first / 1000))"
+  assert_between "$((now - 2))" "$(at since_timestamp_seconds slots)" "$(date +%s)"
   assert_between "$((now + 990))" "$(at expiry_timestamp_seconds)" "$(($(date +%s) + 1001))"
   run "$REDLOCK" list --prometheus 'c*'
   refute_contains "$output" shared

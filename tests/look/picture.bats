@@ -35,6 +35,12 @@ a_night() {
   wrote deploy 100 lost d '{"host":"ci","user":"ci","held":600000,"status":143}'
 }
 
+@test "picture: the README shows what redlock draws now" {
+  "$SOURCE/packaging/picture" "$SCRATCH/night.svg" 3>&-
+  diff "$SOURCE/packaging/night.svg" "$SCRATCH/night.svg" || fail 'run packaging/picture'
+  grep -qF '<img src="packaging/night.svg" width="100%"' "$SOURCE/README.md"
+}
+
 # drawn EXPRESSION: prints the value of a Python expression over the picture, as `root`; `all(NAME)` are its elements,
 # `kinds` the classes of its bars in their order, but for those of the legend, and `said` their tooltips.
 drawn() {
@@ -84,6 +90,40 @@ print(sum(e.tag == "tr" for e in tree.fromstring(sys.stdin.read()).iter()))') ==
   history --html - nothing
   assert_status 0
   assert_contains "$output" '</html>'
+}
+
+# labels: prints the text of each bar, and what of the picture's width it has.
+labels() { drawn '[(e[0].text, round(float(e.get("width")[:-1]))) for e in all("svg") if e is not root]' "$SCRATCH/p.svg"; }
+
+@test "picture: a bar says who, if it is long enough; a hold says why" {
+  wrote backup 600 released a '{"host":"web1","user":"cron","held":21600000,"status":0}'
+  wrote backup 590 released b '{"host":"web2","user":"cron","held":60000,"status":0}'
+  wrote backup 300 released c '{"host":"admin","user":"root","maintenance":1,"message":"new <disk>","ttl":10800000,"held":10800000}'
+  wrote backup 115 released e '{"host":"a-long-name-of-a-host","user":"cron","held":3600000,"status":0}'
+  wrote backup 100 acquired d '{"host":"web3","user":"cron"}' # its end is not known
+  history --svg "$SCRATCH/p.svg"
+  assert_status 0
+  [[ $(labels) == "[('web1', 24), ('new <disk>', 12), ('a-l…', 4)]" ]] || fail "$(labels)"
+  assert_contains "$(<"$SCRATCH/p.svg")" '>4 runs, 1 failed, 1 hold, the last 3 runs took'
+}
+
+# styles WIDTH: prints the rules of the page that hold in a window of that width, white space removed.
+styles() {
+  "$PYTHON" -SEIc 'import re, sys
+page = open(sys.argv[1]).read()
+for most, rules in re.findall(r"@media \(max-width: (\d+)px\) \{\n(.*?)\n\}", page, re.S):
+    if int(sys.argv[2]) > int(most): page = page.replace(rules, "")
+print(re.sub(r"\s", "", "".join(re.findall(r"<style>(.*?)</style>", page, re.S))))' "$SCRATCH/p.html" "$1"
+}
+
+@test "picture: the page shows the time and the lock first, and breaks names in a narrow window only" {
+  a_night
+  history --html "$SCRATCH/p.html"
+  assert_contains "$(<"$SCRATCH/p.html")" '<tr><th>When</th><th>Lock</th><th>Outcome</th>'
+  assert_contains "$(<"$SCRATCH/p.html")" ' +0000</td><td class="name">backup</td><td class="outcome bad">exit 3</td>'
+  assert_contains "$(styles 1200)" 'th,td{text-align:left;padding:0.2em0.8em0.2em0;border-bottom:1pxsolidvar(--line);white-space:nowrap;}'
+  refute_contains "$(styles 1200)" td.name
+  assert_contains "$(styles 400)" 'td.name,td.outcome{white-space:normal;'
 }
 
 @test "picture: foreign text has no power over it" {

@@ -53,6 +53,36 @@ refuses() {
   done
 }
 
+# words_of TEXT: its words, one a line.
+words_of() { tr -s ' ' '\n' <<<"$1"; }
+
+# too_long WIDTH: of a help, prints the lines that are longer, but those of the examples, which a user copies, and those
+# of one word.
+too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !example && NF > 1 && length > most'; }
+
+@test "help: it fits the terminal, loses no word, and off a terminal it has 79 columns" {
+  local words width whole
+  for words in --help 'run --help' 'run --help-servers' 'release -h' 'completions -h'; do
+    # shellcheck disable=SC2086
+    whole=$("$REDLOCK" $words)
+    (($(wc -L <<<"$whole") <= 79)) || fail "$whole"
+    for width in 200 79 78 60 52 40 30; do
+      # shellcheck disable=SC2086
+      output=$(on_terminal $width "$REDLOCK" $words)
+      [[ -z $(too_long $width <<<"$output") ]] || fail "more than $width columns:" "$output"
+      ((width < 79)) || [[ $output == "$whole" ]] || fail "$output"
+      diff <(words_of "$whole") <(words_of "$output") || fail "$words at $width:" "$output"
+      grep -qxFf <(grep -A1 '^Example' <<<"$whole" | tail -n 1) <<<"$output" || [[ $whole != *Example* ]] || fail "$output"
+    done
+  done
+  COLUMNS=40 run "$REDLOCK" run --help
+  [[ -z $(too_long 40 <<<"$output") ]] || fail "$output"
+  # A description in a narrow window stands below its option, and goes on in lines that are full.
+  assert_contains "$output" $'  -w, --wait, --timeout TIME\n      wait no longer than this; 0 is -n\n      [no limit]\n'
+  # The scripts for the shells are not for people.
+  diff <("$REDLOCK" completions bash) <(COLUMNS=40 "$REDLOCK" completions bash)
+}
+
 @test "help that cannot be written is an error" {
   run bash -c '"$REDLOCK" --help >/dev/full'
   assert_status 71

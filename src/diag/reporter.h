@@ -5,10 +5,12 @@
 
 #include <string_view>
 
+#include "diag/server_list.h"
 #include "lock/effect.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
 #include "os/stderr.h"
+#include "records/records.h"
 
 namespace redlock::diag {
 
@@ -23,10 +25,9 @@ enum class Verbosity {
 struct WaitNews {
   bool shown = false;       ///< a user watches, so every change is reported
   int conflict_status = 1;  ///< redlock's exit status after a wait in vain
-  /// Of our set of servers: a holder with another one is a mistake. Empty if it is not known.
-  std::string fingerprint{};
-  std::size_t slots = 0;  ///< of the lock, or 0; a holder with another number is a mistake
-  bool newest = false;    ///< we need a place in the queue to replace older waiters (--newest)
+  ServerList list{};        ///< a holder with another one may be a mistake
+  std::size_t slots = 0;    ///< of the lock, or 0; a holder with another number is a mistake
+  bool newest = false;      ///< we need a place in the queue to replace older waiters (--newest)
 };
 
 /// Words the events of a lock: one line each on standard error, "redlock: ...".
@@ -73,13 +74,14 @@ class Reporter {
   void tell(const lock::report::ReleaseUnconfirmed& unconfirmed);
   void tell(const lock::report::Released& released);
   void warn_of_other_settings(const lock::Refused& refusal);
+  void compare_lists(const records::Holder& holder);
 
   os::Stderr& out_;
   std::string lock_;  ///< as sentences name it
   std::vector<std::string> servers_;
   Verbosity verbosity_;
   WaitNews news_;
-  bool warned_of_other_servers_ = false;
+  std::string other_list_;  ///< "; HOLDER uses another list…", once we have met it
   bool warned_of_other_slots_ = false;
   bool warned_of_no_place_ = false;
   std::string revocation_notice_;  ///< the last notice that the lock was revoked

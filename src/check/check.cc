@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "check/diagnosis.h"
+#include "check/roll_out.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "observe/json.h"
@@ -148,13 +149,15 @@ std::vector<Finding> merged(const std::vector<Finding>& findings, std::size_t se
 
 /// A heading for each server with its findings below it, and one line that sums up.
 std::string as_report(const std::vector<Finding>& all, const Inspectors& inspectors,
-                      const config::Settings& settings, ExitStatus status) {
+                      const RollOut& roll_out, const config::Settings& settings,
+                      ExitStatus status) {
   const diag::Screen screen = driver::output_screen(settings);
   const std::vector<Finding> findings = merged(all, inspectors.size());
   std::vector<const Finding*> chosen;
   std::size_t checks = 0;
   for (const Finding& finding : findings) {
-    if (settings.verbose == 0 && finding.level == Level::ok) continue;
+    const bool told = finding.check == "roll-out" && roll_out.any_other;
+    if (settings.verbose == 0 && finding.level == Level::ok && !told) continue;
     chosen.push_back(&finding);
     checks = std::max(checks, finding.check.size());
   }
@@ -170,6 +173,7 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
       if (finding->server == first->server) out += lines_of(*finding, checks, screen);
     }
   }
+  if (roll_out.is_on_its_way()) out += as_table(roll_out, driver::server_list(settings), screen);
   const Totals totals = count(findings);
   const auto usable = std::ranges::count_if(inspectors, can_vote, &check::Inspector::inspection);
   std::string sum = fmt::format(
@@ -189,8 +193,9 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
 
 /// See redlock-check(1).
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
-                    const config::Settings& settings, ExitStatus status) {
+                    const RollOut& roll_out, const config::Settings& settings, ExitStatus status) {
   using records::Json;
+  const diag::ServerList list = driver::server_list(settings);
   std::vector<Json> servers;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const check::Inspection& inspection = inspectors[server].inspection();
@@ -203,6 +208,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
     }
     const auto up = uptime(inspection);
     servers.push_back(Json::object({{"server", settings.servers[server].display()},
+                                    {"hash", list.servers()[server].hash},
                                     {"usable", can_vote(inspection)},
                                     {"version", text("redis_version")},
                                     {"run_id", text("run_id")},
@@ -216,6 +222,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
                        {"quorum", lock::quorum(settings.servers.size())},
                        {"fingerprint", driver::server_set_fingerprint(settings.servers)},
                        {"servers", Json::array(servers)},
+                       {"roll_out", to_json(roll_out)},
                        {"findings",
                         observe::array_of(findings,
                                           [](const Finding& finding) {
@@ -260,12 +267,14 @@ Exit carry_out(const cli::Check& request) {
   }
   std::ranges::move(diagnose_set(settings), all);
   std::ranges::move(diagnose_self_test(self_test, settings, tried), all);
+  const RollOut roll_out = survey(request);
+  std::ranges::move(diagnose_lists(roll_out, driver::server_list(settings)), all);
   const ExitStatus status = status_of(count(findings).worst, self_test, tried);
   if (request.json) {
-    return driver::print(as_json(findings, inspectors, settings, status), status);
+    return driver::print(as_json(findings, inspectors, roll_out, settings, status), status);
   }
   if (settings.quiet) return status;
-  return driver::print(as_report(findings, inspectors, settings, status), status);
+  return driver::print(as_report(findings, inspectors, roll_out, settings, status), status);
 }
 
 }  // namespace redlock::check

@@ -401,8 +401,14 @@ std::vector<Finding> diagnose_set(const Settings& settings) {
   };
   for (const std::string& warning : settings.warnings) add("settings", {Level::warning, warning});
   add("servers", judge_number(settings.servers.size()));
-  add("fingerprint", {Level::ok, driver::server_set_fingerprint(settings.servers) +
-                                     ": the same on every host with the same servers"});
+  std::string hashes;
+  const diag::ServerList list = driver::server_list(settings);
+  for (const auto& [hash, name] : list.servers()) {
+    hashes += fmt::format("{}{} {}", hashes.empty() ? "" : ", ", name, hash);
+  }
+  add("fingerprint",
+      {Level::ok, fmt::format("{}: the same on every host with the same servers ({})",
+                              driver::server_set_fingerprint(settings.servers), hashes)});
   add("kill-after", judge_grace(settings));
   add("restart-grace", judge_restart_grace(settings));
   return findings;

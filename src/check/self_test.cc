@@ -37,7 +37,7 @@ class SelfTest : private driver::Host {
         patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
         servers_(driver::open_servers(
             settings, lock, settings.ttl,
-            driver::record_of(driver::describe_ourselves(settings, lock, {"redlock", "check"})))),
+            driver::record_of(driver::describe_ourselves(settings, {"redlock", "check"})))),
         session_(plan_, os::boot_now()),
         driver_(session_, *this, servers_, signals_, {}) {
     result_.servers.resize(settings.servers.size());

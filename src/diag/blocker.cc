@@ -74,10 +74,6 @@ std::string message_of(const records::Holder& holder) {
   return printable(holder.message, records::kMostMessageBytes);
 }
 
-std::string servers_of(const records::Holder& holder) {
-  return printable(holder.servers, 32);
-}
-
 std::string work_of(const records::Holder& holder) {
   std::string work = holder.maintenance ? "maintenance" : command_of(holder);
   if (!holder.message.empty()) work += (work.empty() ? "(" : " (") + message_of(holder) + ")";

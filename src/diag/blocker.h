@@ -15,7 +15,6 @@ std::string person(const records::Holder& who);   ///< "root@web1"
 std::string process(const records::Holder& who);  ///< "root@web1 (pid 4711)"
 std::string command_of(const records::Holder& holder);
 std::string message_of(const records::Holder& holder);
-std::string servers_of(const records::Holder& holder);  ///< the fingerprint of their set
 
 /// What the lock is held for, for the column COMMAND of a table: "./backup.sh (every hour)",
 /// "maintenance (schema migration)". May be empty.

@@ -142,8 +142,8 @@ void Reporter::say(const lock::Report& report) {
   std::visit(
       lock::Overloaded{
           [this](const Unavailable& unavailable) {
-            line(Verbosity::quiet, "{}: cannot reach enough servers ({} of {} needed): {}", lock_,
-                 needed(), servers_.size(), list(decisive(unavailable.complaints)));
+            line(Verbosity::quiet, "{}: cannot reach enough servers ({} of {} needed): {}{}", lock_,
+                 needed(), servers_.size(), list(decisive(unavailable.complaints)), other_list_);
           },
           [this](const SameServer& twins) {
             line(Verbosity::quiet,
@@ -221,8 +221,9 @@ void Reporter::tell(const Contended& contended) {
                 news_.max_waiting, news_.conflict_status);
   }
   const bool obstructed = !contended.obstacles.empty();
-  const std::string needs = fmt::format("{} of {} servers must grant {}: {}", needed(),
-                                        servers_.size(), lock_, list(contended.obstacles));
+  const std::string needs =
+      fmt::format("{} of {} servers must grant {}: {}{}", needed(), servers_.size(), lock_,
+                  list(contended.obstacles), other_list_);
   if (contended.waited == lock::Duration::zero()) {
     return line(for_a_user(), "{}", obstructed ? needs : fmt::format("{} is {}", lock_, who));
   }
@@ -257,8 +258,9 @@ void Reporter::tell(const QuorumMissing& missing) {
           ? "for another " +
                 for_people(std::chrono::ceil<std::chrono::seconds>(missing.gives_up_in))
           : "without a time limit";
-  line(Verbosity::normal, "{}; {} of {} servers {}, {} needed, trying {}", list(missing.complaints),
-       missing.answering, servers_.size(), what, needed(), how_long);
+  line(Verbosity::normal, "{}; {} of {} servers {}, {} needed, trying {}{}",
+       list(missing.complaints), missing.answering, servers_.size(), what, needed(), how_long,
+       other_list_);
 }
 
 void Reporter::tell(const Acquired& acquired) {
@@ -354,18 +356,28 @@ void Reporter::say_vote(const lock::Reply& reply) {
        servers_.at(reply.ask.server));
 }
 
-/// With other servers even if we get the lock: two quorums of different sets need not have a server
-/// in common. While hosts use different numbers of slots, fewer jobs run than either allows.
+/// Even if we get the lock.
+void Reporter::compare_lists(const records::Holder& holder) {
+  const Relation relation = news_.list.relation(holder.list);
+  if (relation < Relation::overlapping || !other_list_.empty()) return;
+  const std::string who = person(holder);
+  other_list_ = fmt::format("; {} uses another list of servers ({}), ours may be out of date", who,
+                            news_.list.difference(holder.list));
+  if (relation == Relation::overlapping) {
+    return line(Verbosity::verbose,
+                "{} is held by {} with another list of servers ({}); both exclude each other",
+                lock_, who, news_.list.difference(holder.list));
+  }
+  line(Verbosity::normal,
+       "warning: {} is held by {} with other servers than here ({}): two jobs may run at the same "
+       "time; compare redlock config on both hosts",
+       lock_, who, news_.list.names(holder.list));
+}
+
+/// While hosts use different numbers of slots, fewer jobs run than either allows.
 void Reporter::warn_of_other_settings(const lock::Refused& refusal) {
   const auto holder = records::read_holder(refusal.holder);
-  if (!warned_of_other_servers_ && !news_.fingerprint.empty() && holder &&
-      !holder->servers.empty() && holder->servers != news_.fingerprint) {
-    warned_of_other_servers_ = true;
-    line(Verbosity::normal,
-         "warning: {} is held by {} with other servers than here (fingerprint {}, here {}): two "
-         "jobs may run at the same time; compare redlock config on both hosts",
-         lock_, person(*holder), servers_of(*holder), news_.fingerprint);
-  }
+  if (holder) compare_lists(*holder);
   const std::size_t slots = lock::slot_of(lock::read_value(refusal.blocker).token).slots;
   if (warned_of_other_slots_ || news_.slots == 0 || refusal.turn || slots == 0 ||
       slots > lock::kMostSlots || slots == news_.slots) {

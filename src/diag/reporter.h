@@ -5,10 +5,12 @@
 
 #include <string_view>
 
+#include "diag/server_list.h"
 #include "lock/effect.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
 #include "os/stderr.h"
+#include "records/records.h"
 
 namespace redlock::diag {
 
@@ -21,10 +23,9 @@ enum class Verbosity {
 
 /// What to say about the wait for a lock.
 struct WaitNews {
-  bool shown = false;       ///< a user watches, so every change is reported
-  int conflict_status = 1;  ///< redlock's exit status after a wait in vain
-  /// Of our set of servers: a holder with another one is a mistake. Empty if it is not known.
-  std::string fingerprint{};
+  bool shown = false;           ///< a user watches, so every change is reported
+  int conflict_status = 1;      ///< redlock's exit status after a wait in vain
+  ServerList list{};            ///< a holder with another one may be a mistake
   std::size_t slots = 0;        ///< of the lock, or 0; a holder with another number is a mistake
   std::size_t max_waiting = 0;  ///< --max-waiting
   bool newest = false;  ///< we need a place in the queue to replace older waiters (--newest)
@@ -74,6 +75,7 @@ class Reporter {
   void tell(const lock::report::ReleaseUnconfirmed& unconfirmed);
   void tell(const lock::report::Released& released);
   void warn_of_other_settings(const lock::Refused& refusal);
+  void compare_lists(const records::Holder& holder);
 
   os::Stderr& out_;
   std::string release_;  ///< the command that ends a maintenance hold
@@ -81,7 +83,7 @@ class Reporter {
   std::vector<std::string> servers_;
   Verbosity verbosity_;
   WaitNews news_;
-  bool warned_of_other_servers_ = false;
+  std::string other_list_;  ///< "; HOLDER uses another list…", once we have met it
   bool warned_of_other_slots_ = false;
   bool warned_of_no_place_ = false;
   std::string revocation_notice_;  ///< the last notice that the lock was revoked

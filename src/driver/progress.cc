@@ -58,7 +58,7 @@ diag::Reporter reporter_for(const config::Settings& settings, const std::string&
           verbosity,
           {.shown = progress_mode(settings) != Progress::Mode::none,
            .conflict_status = settings.conflict_exit_code,
-           .fingerprint = server_set_fingerprint(settings.servers),
+           .list = server_list(settings),
            .slots = settings.slots,
            .max_waiting = settings.max_waiting,
            .newest = settings.newest}};

@@ -32,6 +32,12 @@ std::string place_of(const redis::Endpoint& server) {
   return fmt::format("{}, {} {}\n", fmt::join(nodes, ","), server.service, server.db);
 }
 
+/// FNV-1a: it protects no secret, it only distinguishes servers.
+std::uint64_t digest(std::string_view place, std::uint64_t hash = 0xcbf29ce484222325U) {
+  for (const char byte : place) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+  return hash;
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
@@ -101,15 +107,22 @@ std::string server_set_fingerprint(const std::vector<redis::Endpoint>& servers) 
   std::vector<std::string> places;
   for (const redis::Endpoint& server : servers) places.push_back(place_of(server));
   std::sort(places.begin(), places.end());
-  // FNV-1a: it protects no secret, it only distinguishes two sets.
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const std::string& place : places) {
-    for (const char byte : place) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
-  }
+  std::uint64_t hash = digest({});
+  for (const std::string& place : places) hash = digest(place, hash);
   return fmt::format("{:016x}", hash);
 }
 
-records::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
+diag::ServerList server_list(const config::Settings& settings) {
+  std::vector<diag::ServerList::Server> servers;
+  for (const redis::Endpoint& server : settings.servers) {
+    const std::uint64_t hash = digest(place_of(server));
+    const std::uint64_t folded = (hash ^ hash >> 24U ^ hash >> 48U) & 0xffffffU;
+    servers.push_back({fmt::format("{:06x}", folded), server.brief()});
+  }
+  return diag::ServerList(std::move(servers));
+}
+
+records::Holder describe_ourselves(const config::Settings& settings,
                                    const std::vector<std::string>& job) {
   return {
       .host = host_name(),
@@ -121,7 +134,7 @@ records::Holder describe_ourselves(const config::Settings& settings, const LockI
       .shared = settings.shared || settings.slots > 0,
       .since = {},
       .ttl = settings.ttl,
-      .servers = lock.servers,
+      .list = server_list(settings).record(),
   };
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "config/settings.h"
+#include "diag/server_list.h"
 #include "lock/session.h"
 #include "records/records.h"
 #include "redis/connection/questions.h"
@@ -25,8 +26,11 @@ LockId lock_id(const config::Settings& settings, std::string name);
 /// not count.
 std::string server_set_fingerprint(const std::vector<redis::Endpoint>& servers);
 
+/// The list of servers for records: a server has the same hash on every host that names it so.
+diag::ServerList server_list(const config::Settings& settings);
+
 /// Who we are, for the holder record beside the lock; `since` is not known yet.
-records::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
+records::Holder describe_ourselves(const config::Settings& settings,
                                    const std::vector<std::string>& job);
 
 /// That record as JSON, as of the moment of each call.

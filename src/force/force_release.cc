@@ -252,8 +252,8 @@ class Forcing {
   }
 
   void revoke_and_log(Takeover& takeover) {
-    const records::Holder us = driver::describe_ourselves(
-        settings_, lock_.id, {"redlock", "release", "--force", request_.name});
+    const records::Holder us =
+        driver::describe_ourselves(settings_, {"redlock", "release", "--force", request_.name});
     takeover.revoke(records::since_now(us));
     // Whoever revoked it before has logged that.
     if (lock_.judgement.state == State::revoked) return;

@@ -43,13 +43,14 @@ class Bystander final : public driver::Host {
 /// The output of `redlock acquire --json` if somebody else held the lock until the limit; see
 /// redlock-acquire(1). `now`: the moment at which redlock gave up.
 std::string gave_up_json(const std::string& lock_name, const lock::Waiting& last,
-                         const std::optional<lock::Superseded>& newer, lock::Instant now) {
+                         const std::optional<lock::Superseded>& newer, lock::Instant now,
+                         const config::Settings& settings) {
   Json state;
   Json holder;
   Json left;
   if (newer) {
     state = "superseded";
-    holder = observe::holder_json(records::read_holder(newer->who));
+    holder = observe::holder_json(records::read_holder(newer->who), settings);
   } else if (const auto& refusal = last.refusal) {
     using Kind = lock::Sighting::Kind;
     lock::Sighting seen;  // what a query of the key on that server would have shown
@@ -57,7 +58,7 @@ std::string gave_up_json(const std::string& lock_name, const lock::Waiting& last
     seen.value = refusal->blocker;
     seen.holder = refusal->holder;
     state = observe::appearance_of(lock::state_of(seen)).word;
-    holder = observe::holder_json(records::read_holder(refusal->holder));
+    holder = observe::holder_json(records::read_holder(refusal->holder), settings);
     if (refusal->ttl_left) {
       const auto since = std::chrono::ceil<milliseconds>(now - last.refused_at);
       left = observe::in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
@@ -124,9 +125,9 @@ class Acquirer : private driver::Host {
     const bool gave_up =
         kind == lock::Outcome::Kind::conflict || kind == lock::Outcome::Kind::superseded;
     if (!request_.json || !gave_up) return result;
-    return driver::print(
-        gave_up_json(lock_.name, session_.waiting(), session_.superseded(), os::boot_now()),
-        result);
+    return driver::print(gave_up_json(lock_.name, session_.waiting(), session_.superseded(),
+                                      os::boot_now(), request_.settings),
+                         result);
   }
 
  private:
@@ -381,13 +382,13 @@ std::optional<Ward> find_ward(const cli::Acquire& request) {
 
 /// redlock acquire does not run while the lock is held. So the record names the process for which
 /// the keeper keeps the lock, or our caller.
-records::Holder describe_holder(const cli::Acquire& request, const driver::LockId& lock) {
+records::Holder describe_holder(const cli::Acquire& request) {
   std::vector<std::string> command = {"redlock", "acquire"};
   if (request.keep_for) {
     command.insert(command.end(), {"--keep-for", std::to_string(*request.keep_for)});
   }
   command.push_back(request.name);
-  records::Holder holder = driver::describe_ourselves(request.settings, lock, command);
+  records::Holder holder = driver::describe_ourselves(request.settings, command);
   holder.pid = request.keep_for.value_or(::getppid());
   holder.unattended = !request.keep_for;
   return holder;
@@ -414,7 +415,7 @@ lock::Plan plan_for_hold(const cli::Hold& request) {
 
 Exit carry_out(const cli::Acquire& request) {
   const driver::LockId lock = driver::lock_id(request.settings, request.name);
-  const records::Holder who = describe_holder(request, lock);
+  const records::Holder who = describe_holder(request);
   const std::optional<Ward> ward = find_ward(request);
   lock::Plan plan = driver::plan_for(request.settings);
   // Without --on-lost-signal there is no process to stop, and so no grace is needed.
@@ -425,7 +426,7 @@ Exit carry_out(const cli::Acquire& request) {
 Exit carry_out(const cli::Hold& request) {
   const driver::LockId lock = driver::lock_id(request.settings, request.name);
   records::Holder who =
-      driver::describe_ourselves(request.settings, lock, {"redlock", "hold", request.name});
+      driver::describe_ourselves(request.settings, {"redlock", "hold", request.name});
   who.pid = ::getppid();  // redlock itself does not run while the lock is held
   who.maintenance = true;
   who.ttl = request.length;

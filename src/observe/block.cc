@@ -181,10 +181,14 @@ void tell_holder(Block& block, const Observed& lock) {
 }
 
 /// In one line if it fits, with as much of the command as fits.
-std::string describe(const Waiting& waiter, std::size_t room, diag::Charset charset) {
-  const std::string length = diag::for_people(waiter.waited);
+std::string describe(const Waiting& waiter, std::size_t room, diag::Charset charset,
+                     const diag::ServerList& ours) {
+  std::string length = diag::for_people(waiter.waited);
   if (!waiter.who) return "unidentified, for " + length;
   const records::Holder& who = *waiter.who;
+  const bool other = ours.relation(who.list) > diag::Relation::unknown;
+  if (other)
+    length += fmt::format(", with another list of servers ({})", ours.difference(who.list));
   const auto text = [&who, &length](std::string_view command) {
     const std::string message =
         who.message.empty() ? std::string() : ", \"" + diag::message_of(who) + '"';
@@ -196,13 +200,15 @@ std::string describe(const Waiting& waiter, std::size_t room, diag::Charset char
 }
 
 /// The longest waiter comes first. Each waiter begins a new line.
-void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
+void tell_waiting(Block& block, const WaitingQueue& queue, const Settings& settings) {
+  const bool all = settings.verbose > 0;
+  const diag::ServerList ours = driver::server_list(settings);
   const std::size_t shown = all ? queue.known.size() : std::min(kMostWaiting, queue.known.size());
   std::string_view label = "waiting";
   for (std::size_t at = 0; at < shown; ++at) {
     block.entry(std::exchange(label, {}),
                 describe(queue.known[at], all ? diag::kNoLimit : block.room() - kSetIn,
-                         block.screen.charset),
+                         block.screen.charset, ours),
                 kSetIn);
   }
   const std::size_t more = queue.known.size() - shown + queue.others;
@@ -250,7 +256,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
     const bool ends = is_hold(lock) && state == State::held;
     block.entry(state == State::cooling ? "free" : ends ? "ends" : "expires", time_left(lock));
   }
-  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
+  if (lock.waiting) tell_waiting(block, *lock.waiting, settings);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
   if (lock.built) {
     block.entry("build", fmt::format("{} succeeded {} ago", lock.built->build,

@@ -91,18 +91,18 @@ Json view(const Observed& lock, std::size_t server, const std::string& display) 
                        {"error", none ? Json(none->why) : Json()}});
 }
 
-Json last_build(const std::optional<lock::Superseded>& built) {
+Json last_build(const std::optional<lock::Superseded>& built, const config::Settings& settings) {
   if (!built) return {};
   return Json::object({{"build", static_cast<std::int64_t>(built->build)},
                        {"succeeded_s_ago", in_seconds(built->ago)},
-                       {"by", holder_json(records::read_holder(built->who))}});
+                       {"by", holder_json(records::read_holder(built->who), settings)}});
 }
 
-Json last_run(const std::optional<lock::Done>& done) {
+Json last_run(const std::optional<lock::Done>& done, const config::Settings& settings) {
   if (!done) return {};
   return Json::object({{"began_s_ago", in_seconds(done->age)},
                        {"told_for_s", in_seconds(done->left)},
-                       {"by", holder_json(records::read_holder(done->who))}});
+                       {"by", holder_json(records::read_holder(done->who), settings)}});
 }
 
 Json waiters(const std::optional<WaitingQueue>& queue) {
@@ -120,16 +120,16 @@ Json waiters(const std::optional<WaitingQueue>& queue) {
 }
 
 /// Of an exclusive lock as of a shared one.
-Json holders(const Observed& lock) {
+Json holders(const Observed& lock, const config::Settings& settings) {
   if (!lock.shared && !lock.holder) return {};
   if (!lock.shared) {
-    return Json::array({Json::object({{"holder", holder_json(lock.holder)},
+    return Json::array({Json::object({{"holder", holder_json(lock.holder, settings)},
                                       {"slot", Json()},
                                       {"fence", unless_zero(lock.judgement.fence)},
                                       {"left_s", in_seconds(lock.least_left)}})});
   }
-  return array_of(lock.readers, [&lock](const Reader& reader) {
-    return Json::object({{"holder", holder_json(reader.who)},
+  return array_of(lock.readers, [&](const Reader& reader) {
+    return Json::object({{"holder", holder_json(reader.who, settings)},
                          {"slot", unless_zero(slot_in(lock, reader))},
                          {"fence", unless_zero(reader.fence)},
                          {"left_s", in_seconds(std::optional(reader.left))}});
@@ -155,8 +155,8 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"answered", judgement.answered},
        {"mode", ours ? Json(mode) : Json()},
        {"slots", unless_zero(lock.slots)},
-       {"holder", holder_json(lock.holder)},
-       {"holders", holders(lock)},
+       {"holder", holder_json(lock.holder, settings)},
+       {"holders", holders(lock, settings)},
        {"holder_count", lock.shared   ? Json(lock.reader_count)
                         : lock.holder ? Json(1)
                                       : Json()},
@@ -172,8 +172,8 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"overdue", overdue(lock).has_value()},
        {"waiting", lock.waiting ? Json(lock.waiting->size()) : Json()},
        {"waiters", waiters(lock.waiting)},
-       {"last_run", last_run(lock.last_run)},
-       {"last_build", last_build(lock.built)},
+       {"last_run", last_run(lock.last_run, settings)},
+       {"last_build", last_build(lock.built, settings)},
        {"refused", refusals_json(lock.refusals)},
        {"warnings", Json::array({warnings.begin(), warnings.end()})},
        {"servers", Json::array(servers)}});
@@ -181,14 +181,23 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
 
 }  // namespace
 
-Json holder_json(const std::optional<records::Holder>& holder) {
+Json list_json(const std::string& list) {
+  const std::vector<std::string> hashes = diag::hashes_in(list);
+  return hashes.empty() ? Json() : Json::array({hashes.begin(), hashes.end()});
+}
+
+Json holder_json(const std::optional<records::Holder>& holder, const config::Settings& settings) {
   if (!holder) return {};
+  const bool same = driver::server_list(settings).record() == holder->list;
   Members members = person(*holder);
   add_time(members, "since", "since_ms", unless_zero(holder->since));
-  members.insert(members.end(), {{"for_s", in_seconds(diag::ago(holder->since))},
-                                 {"ttl_s", in_seconds(holder->ttl)},
-                                 {"fingerprint", text_or_null(holder->servers)},
-                                 {"protocol", holder->protocol}});
+  members.insert(
+      members.end(),
+      {{"for_s", in_seconds(diag::ago(holder->since))},
+       {"ttl_s", in_seconds(holder->ttl)},
+       {"list", list_json(holder->list)},
+       {"fingerprint", same ? Json(driver::server_set_fingerprint(settings.servers)) : Json()},
+       {"protocol", holder->protocol}});
   return Json::object(members);
 }
 

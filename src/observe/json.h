@@ -42,7 +42,10 @@ records::Json servers_json(const config::Settings& settings, const Troubles& tro
 records::Json refusals_json(const std::vector<Refusals>& refusals);
 
 /// A holder in the form of `status`, `list` and `acquire`; null if there is none.
-records::Json holder_json(const std::optional<records::Holder>& holder);
+records::Json holder_json(const std::optional<records::Holder>& holder,
+                          const config::Settings& settings);
+/// The hashes of a list in a record.
+records::Json list_json(const std::string& list);
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
                     const Troubles& troubles, ExitStatus status);

@@ -336,11 +336,12 @@ std::vector<std::string> warnings_about(const Observed& lock, const config::Sett
         "redlock everywhere",
         lock.holder->protocol, lock::kProtocol));
   }
-  if (lock.holder->servers != lock.id.servers) {
-    warnings.push_back(fmt::format(
-        "the holder uses other servers than this host (fingerprint {}, here {}), so that jobs of "
-        "both may run at the same time: compare redlock config on both hosts",
-        lock.holder->servers.empty() ? "none" : diag::servers_of(*lock.holder), lock.id.servers));
+  const diag::ServerList ours = driver::server_list(settings);
+  if (ours.relation(lock.holder->list) == diag::Relation::apart) {
+    warnings.push_back(
+        fmt::format("the holder uses other servers than this host ({}), so that jobs of both may "
+                    "run at the same time: compare redlock config on both hosts",
+                    ours.names(lock.holder->list)));
   }
   return warnings;
 }

@@ -114,7 +114,7 @@ Holder holder_in(const Record& record) {
           .replaces = number_in(record, "replaces") == 1,
           .since = time_in(record, "since").value_or(milliseconds::zero()),
           .ttl = time_in(record, "ttl").value_or(milliseconds::zero()),
-          .servers = text_in(record, "servers"),
+          .list = text_in(record, "list"),
           .protocol = number_in(record, "protocol").value_or(0)};
 }
 
@@ -172,11 +172,11 @@ std::string to_json(const Holder& holder) {
   if (holder.build > 0) json.add("build", static_cast<std::int64_t>(holder.build));
   json.add("command", holder.command);
   json.add("host", holder.host);
+  if (!holder.list.empty()) json.add("list", holder.list);
   if (holder.maintenance) json.add("maintenance", 1);
   if (!holder.message.empty()) json.add("message", holder.message);
   json.add("pid", holder.pid);
   json.add("protocol", holder.protocol);
-  json.add("servers", holder.servers);
   if (holder.shared) json.add("shared", 1);
   json.add("since", holder.since.count());
   json.add("ttl", holder.ttl.count());
@@ -278,6 +278,7 @@ std::string to_json(const LogEntry& entry) {
   if (entry.fence > 0) line.add("fence", entry.fence);
   if (entry.held) line.add("held", entry.held->count());
   line.add("host", who.host);
+  if (!who.list.empty()) line.add("list", who.list);
   if (who.maintenance) line.add("maintenance", 1);
   if (!who.message.empty()) line.add("message", os::printable(who.message, kMostMessageBytes));
   line.add("pid", who.pid);

@@ -40,7 +40,7 @@ struct Holder {
   /// When the holder sent the request that got the lock: Unix time by the holder's clock.
   std::chrono::milliseconds since{};
   std::chrono::milliseconds ttl{};
-  std::string servers{};  ///< fingerprint of the holder's set of servers
+  std::string list{};  ///< the holder's servers: see diag/server_list.h; empty: not known
   long long protocol = lock::kProtocol;
 };
 

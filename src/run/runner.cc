@@ -311,7 +311,7 @@ Exit carry_out(const cli::Run& request) {
   if (settings.reentrant) plan.inherited = find_held(held, lock);
   if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
   plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
-  const records::Holder who = driver::describe_ourselves(settings, lock, request.job);
+  const records::Holder who = driver::describe_ourselves(settings, request.job);
   redis::ServerSet servers =
       driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
                            plan.inherited ? plan.inherited->token : "");

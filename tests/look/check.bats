@@ -430,8 +430,12 @@ of_minutes() {
   found ok trial '3 of 3 votes'
   found failure trial 'a lock that was used before cannot be taken for another ' 'wait, or see --restart-grace'
   assert_contains "$output" 'redlock can take new locks only'
-  # The only server, which keeps its data.
+  # The only server, which keeps its data. A host that still had three would be a warning.
   export REDLOCK_SERVERS=$A_URI
+  check
+  assert_status 1
+  found warning roll-out 'uses other servers'
+  cli A del 'redlock:{used}:log'
   check
   assert_status 0
   restart_server A
@@ -659,4 +663,76 @@ failure, = (f for f in got["findings"] if f["level"] == "failure")
 assert failure["server"] == b["server"] and failure["check"] == "reachable", failure
 assert any(f["check"] == "trial" and f["server"] is None for f in got["findings"])
 CHECK
+}
+
+# logged_on HOST AGO_MS LIST SERVER…: a run on that host ended then, with that list; empty: by redlock 1.0.
+logged_on() {
+  local host=$1 time=$(($(now_ms) - $2)) list=${3:+,\"list\":\"$3\"} server
+  for server in "${@:4}"; do
+    cli "$server" xadd 'redlock:{job}:log' '*' event released run "$(printf %016x "$SRANDOM")" count 1 time "$time" \
+      data "{\"held\":1,\"host\":\"$host\"$list,\"pid\":1,\"user\":\"root\"}" >/dev/null
+  done
+}
+
+# list_of URI…: prints that list of servers, as records have it.
+list_of() {
+  REDLOCK_SERVERS=$* "$REDLOCK" check --json "list-of-$SRANDOM" |
+    "$PYTHON" -SEIc 'import json, sys; print("".join(sorted(s["hash"] for s in json.load(sys.stdin)["servers"])))'
+}
+
+@test "check: a roll-out: which list each host has, and whether the next step may begin" {
+  three
+  local three pair first
+  three=$(list_of "$A_URI" "$B_URI" "$C_URI")
+  pair=$(list_of "$A_URI" "$B_URI")
+  first=$(list_of "$A_URI")
+  logged_on old 100000 '' A B C
+  logged_on web1 90000 "$three" A B C
+  run --separate-stderr "$REDLOCK" check
+  [[ $output != *roll-out* && $output != *HOST* ]] || fail "$output" # of redlock 1.0 nothing is known
+  check
+  found ok roll-out 'the next step must wait: the list of old is another one, or not known'
+  logged_on old 95000 "$three" A B C
+  check
+  found ok roll-out 'the next step may begin'
+  # A weekly job, whose line is not among the last ones, and a step that has just been made.
+  logged_on web2 80000 "$pair" A B
+  run --separate-stderr "$REDLOCK" check
+  has_row 'web1 present 1m 3'
+  has_row "web2 without $C_URI 1m 2"
+  found ok roll-out 'the next step must wait: the list of web2 is another one, or not known'
+  logged_on web2 30000 "$pair" A B
+  logged_on web2 20000 "$three" A B C
+  run --separate-stderr "$REDLOCK" check --restart-grace 1m
+  found ok roll-out 'the next step must wait: ' ' s more after the last run with another list'
+  has_row 'web2 present'
+  # A host that is two steps behind.
+  logged_on web3 40000 "$first" A
+  run --separate-stderr "$REDLOCK" check
+  assert_status 1
+  found warning roll-out "web3 uses other servers ($A_URI), so that two jobs may run at the same time"
+  has_row "web3 other: $A_URI"
+  run --separate-stderr "$REDLOCK" check --json
+  "$PYTHON" -SEIc 'import json, sys
+roll = json.load(sys.stdin)["roll_out"]
+assert roll["may_begin"] is False and len(roll["waits_for"]) == 1, roll
+relations = {host["host"]: host["relation"] for host in roll["hosts"]}
+assert relations == {"old": "same", "web1": "same", "web2": "same", "web3": "apart"}, roll' <<<"$output" || fail "$output"
+}
+# has_row WORDS: a line of the table begins with them, blank for blank (but for their number).
+has_row() { tr -s ' ' <<<"$output" | grep -qF -- " $1" || fail "no row '$1':" "$output"; }
+
+@test "check: holders, waiters and marks of --once with another list keep the next step from beginning" {
+  three
+  background "$REDLOCK" run -S "$A_URI" -S "$B_URI" held -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/held"
+  wait_for "$SCRATCH/held"
+  check held
+  found ok roll-out 'the next step must wait: the list of '
+  has_row "$(hostname) without $C_URI now"
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  "$REDLOCK" run -S "$A_URI" -S "$B_URI" --once 1h marked -- true
+  "$REDLOCK" run other -- true # now this host has the present list
+  check
+  found ok roll-out 'the next step must wait: 59m ' 's more after the last run with another list'
 }

@@ -103,6 +103,7 @@ HEADS
   assert_contains "$output" "${ESCAPE}[32mheld${ESCAPE}[m "
   assert_contains "$output" "${ESCAPE}[33mcooling${ESCAPE}[m "
   assert_contains "$output" "${ESCAPE}[31mundecided${ESCAPE}[m"
+  everywhere hset 'redlock:{held}:holder' $TOKEN '{"host":"web1","user":"root","protocol":1,"list":"aaaaaa"}'
   shown 80 C.UTF-8 status held
   assert_contains "$output" "held: ${ESCAPE}[32mheld (3 of 3 servers)${ESCAPE}[m"
   assert_contains "$output" "  ${ESCAPE}[33mwarning${ESCAPE}[m   the holder uses other servers than this host"

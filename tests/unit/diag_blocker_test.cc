@@ -54,8 +54,7 @@ TEST_CASE("a waiter reads who revoked the lock, and that its job is being stoppe
 }
 
 TEST_CASE("a message says why the lock is held") {
-  records::Holder who{
-      .host = "web1", .user = "root", .pid = 7, .command = "b", .since = 1ms, .servers = {}};
+  records::Holder who{.host = "web1", .user = "root", .pid = 7, .command = "b", .since = 1ms};
   who.message = "every \"hour\"\x1b";
   const auto refused = [&who](std::string blocker) {
     return lock::Refused{
@@ -133,8 +132,7 @@ TEST_CASE("a holder that has missed a renewal may be dead") {
 }
 
 TEST_CASE("a maintenance hold has no process, and ends by itself") {
-  records::Holder who{
-      .host = "web1", .user = "ops", .pid = 7, .command = "b", .since = 1ms, .servers = {}};
+  records::Holder who{.host = "web1", .user = "ops", .pid = 7, .command = "b", .since = 1ms};
   who.maintenance = true;
   const auto refused = [&who](std::string blocker) {
     return lock::Refused{

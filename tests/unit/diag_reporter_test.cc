@@ -152,28 +152,57 @@ TEST_CASE("a win after more than a second is reported to a user who watches") {
   CHECK(said(acquired, kShown).empty());
 }
 
-TEST_CASE("a holder with other servers is pointed out, once") {
-  const WaitNews news{.fingerprint = "0123456789abcdef"};
-  const auto refused_by = [](const std::string& servers, unsigned times) {
-    records::Holder holder;
-    holder.host = "db7";
-    holder.user = "root";
-    holder.servers = servers;
-    const lock::Refused refusal{
-        .blocker = "aaaa", .ttl_left = {}, .holder = records::to_json(holder)};
-    return [refusal, times](Reporter& reporter) {
-      for (unsigned i = 0; i < times; ++i) reporter.say_vote({{}, lock::Instant{}, refusal});
+/// Of db1, db2 and db3, and a holder with that list, which refuses us.
+WaitNews news_of_three() {
+  return {.list = ServerList({{"aaaaaa", "db1"}, {"bbbbbb", "db2"}, {"cccccc", "db3"}})};
+}
+
+lock::Reply refused_by(const std::string& list) {
+  records::Holder holder;
+  holder.host = "db7";
+  holder.user = "root";
+  holder.list = list;
+  const lock::Refused refusal{.blocker = "aaaa", .ttl_left = {}, .holder = to_json(holder)};
+  return {{}, lock::Instant{}, refusal};
+}
+
+auto met(const std::string& list) {
+  return [list](Reporter& reporter) {
+    for (int i = 0; i < 3; ++i) reporter.say_vote(refused_by(list));
+  };
+}
+
+TEST_CASE("a holder whose servers need not share one with ours is pointed out, once") {
+  CHECK(written(met("ccccccdddddd999999"), news_of_three()).empty());  // not sorted: no list
+  CHECK(written(met("ccccccddddddeeeeee"), news_of_three()) ==
+        "redlock: warning: lock \"L\" is held by root@db7 with other servers than here "
+        "(db3, dddddd, eeeeee): two jobs may run at the same time; compare redlock config on both "
+        "hosts\n");
+  CHECK(written(met("aaaaaabbbbbbcccccc"), news_of_three()).empty());
+  CHECK_MESSAGE(written(met("aaaaaa"), news_of_three()).size() > 50, "1 and 3 servers");
+  CHECK_MESSAGE(written(met(""), news_of_three()).empty(), "another program's holder");
+  CHECK(written(met("ccccccddddddeeeeee"), {}).empty());
+  CHECK(written(met("ccccccddddddeeeeee"), news_of_three(), Verbosity::quiet).empty());
+}
+
+TEST_CASE("a holder of a roll-out is pointed out with -v, and to a waiter that lacks servers") {
+  const std::string added = "aaaaaabbbbbbccccccdddddd";
+  CHECK(written(met(added), news_of_three()).empty());
+  CHECK(written(met("aaaaaabbbbbb"), news_of_three(), Verbosity::verbose) ==
+        "redlock: lock \"L\" is held by root@db7 with another list of servers (without db3); both "
+        "exclude each other\n");
+  const auto lacks = [](const std::string& list) {
+    return [list](Reporter& reporter) {
+      reporter.say_vote(refused_by(list));
+      reporter.say(Unavailable{{{0, lock::Unreachable{.why = "refused"}}}});
     };
   };
-  CHECK(written(refused_by("fedcba9876543210", 3), news) ==
-        "redlock: warning: lock \"L\" is held by root@db7 with other servers than here "
-        "(fingerprint fedcba9876543210, here 0123456789abcdef): two jobs may run at the same time; "
-        "compare redlock config on both hosts\n");
-  CHECK(written(refused_by("0123456789abcdef", 1), news).empty());
-  CHECK_MESSAGE(written(refused_by("", 1), news).empty(), "another program's holder");
-  CHECK(written(refused_by("fedcba9876543210", 1), {}).empty());
-  CHECK(written(refused_by("fedcba9876543210", 1), news, Verbosity::quiet).empty());
-  CHECK(written(refused_by(std::string(400, 'x'), 1), news).size() < 300);
+  const std::string out =
+      "redlock: lock \"L\": cannot reach enough servers (2 of 3 needed): db1: "
+      "refused";
+  CHECK(written(lacks(added), news_of_three()) ==
+        out + "; root@db7 uses another list of servers (with dddddd), ours may be out of date\n");
+  CHECK(written(lacks("aaaaaabbbbbbcccccc"), news_of_three()) == out + "\n");
 }
 
 TEST_CASE("--newest: a server where it may have no effect is pointed out, once") {

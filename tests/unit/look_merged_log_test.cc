@@ -186,7 +186,7 @@ TEST_CASE("merged log: the line of the acquirer says how long it waited") {
 }
 
 TEST_CASE("merged log: the present holder is shown, also without any log") {
-  records::Holder holder{.host = "h", .user = {}, .command = {}, .since = kFirst, .servers = {}};
+  records::Holder holder{.host = "h", .user = {}, .command = {}, .since = kFirst};
   const Log log = {released(-60s, "a", 10s)};
   const auto runs = merge({log}, {.holders = {{"b", holder, 12}}});
   REQUIRE(runs.size() == 2);
@@ -198,7 +198,7 @@ TEST_CASE("merged log: the present holder is shown, also without any log") {
 }
 
 TEST_CASE("merged log: the present holder need not say since when") {
-  const records::Holder holder{.host = "h", .user = {}, .command = {}, .since = {}, .servers = {}};
+  const records::Holder holder{.host = "h", .user = {}, .command = {}, .since = {}};
   const Log log = {released(-60s, "a", 10s)};
   const auto runs = merge({log}, {.holders = {{"b", holder}}});
   REQUIRE(runs.size() == 2);

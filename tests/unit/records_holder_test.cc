@@ -19,7 +19,7 @@ TEST_CASE("a holder's record reads as it was written") {
                       .command = "./backup.sh 'a b'",
                       .since = milliseconds(1'700'000'000'000),
                       .ttl = milliseconds(30'000),
-                      .servers = "0123456789abcdef"};
+                      .list = "0123456789ab"};
   const auto read = read_holder(to_json(holder));
   REQUIRE(read);
   CHECK(read->host == holder.host);
@@ -28,7 +28,7 @@ TEST_CASE("a holder's record reads as it was written") {
   CHECK(read->command == holder.command);
   CHECK(read->since == holder.since);
   CHECK(read->ttl == holder.ttl);
-  CHECK(read->servers == holder.servers);
+  CHECK(read->list == holder.list);
   CHECK(read->protocol == lock::kProtocol);
 }
 

@@ -16,7 +16,7 @@ const Holder kWho{.host = "web1",
                   .command = "./backup.sh 'a b'",
                   .since = {},
                   .ttl = {},
-                  .servers = {}};
+                  .list = "0123456789ab"};
 
 TEST_CASE("a line of the log reads as it was written") {
   const lock::Log log{.event = lock::Log::Event::lost,
@@ -33,6 +33,7 @@ TEST_CASE("a line of the log reads as it was written") {
   CHECK(read->who.user == "root");
   CHECK(read->who.pid == 4711);
   CHECK(read->who.command == kWho.command);
+  CHECK(read->who.list == "0123456789ab");
   CHECK(read->fence == 12);
   CHECK(read->waited == 1500ms);
   CHECK(read->held == 3s);

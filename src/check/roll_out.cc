@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "check/roll_out.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <set>
+
+#include "observe/log_reader.h"
+#include "os/clock.h"
+
+namespace redlock::check {
+
+namespace {
+
+using diag::Relation;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostHost = 64;
+constexpr std::size_t kMostNamed = 5;  ///< hosts in a sentence
+
+std::string list_text(const HostSeen& seen, const diag::ServerList& ours) {
+  if (seen.relation == Relation::same) return "present";
+  if (seen.relation == Relation::unknown) return "not known";
+  if (seen.relation == Relation::overlapping) return ours.difference(seen.list);
+  return "other: " + ours.names(seen.list);
+}
+
+/// `silent`: by server, whether it could not be asked about everything.
+void read_logs(const std::vector<observe::Observed>& locks, const config::Settings& settings,
+               observe::LogReader::Extent extent, milliseconds now, RollOutSurvey& survey,
+               std::vector<bool>& silent) {
+  driver::Interview interview(settings);
+  std::deque<observe::LogReader> readers;  // a deque, since they cannot move
+  for (std::size_t server = 0; server < interview.servers(); ++server) {
+    readers.emplace_back(interview.questions(), server);
+  }
+  for (const observe::Observed& lock : locks) {
+    for (auto& reader : readers) reader.read(lock.id.key, os::boot_now(), extent);
+    interview.finish();
+    for (std::size_t server = 0; server < readers.size(); ++server) {
+      if (readers[server].trouble()) silent[server] = true;
+      for (const observe::LoggedLine& line : readers[server].take_lines()) {
+        const auto entry = records::read_log_entry(line.data);
+        if (entry) survey.take(entry->who, std::min(line.time, now));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string RollOut::sentence() const {
+  if (waits_for.empty()) return "the next step may begin";
+  return fmt::format("the next step must wait: {}", fmt::join(waits_for, "; "));
+}
+
+RollOutSurvey::RollOutSurvey(const config::Settings& settings)
+    : settings_(settings), ours_(driver::server_list(settings)) {}
+
+void RollOutSurvey::take(const records::Holder& who, milliseconds at) {
+  if (who.host.empty()) return;
+  const Relation relation = ours_.relation(who.list);
+  if (relation != Relation::same) {
+    others_until_ = std::max<milliseconds>(others_until_, at + settings_.restart_grace);
+    any_other_ = any_other_ || relation != Relation::unknown;
+  }
+  const HostSeen seen{diag::printable(who.host, kMostHost), at, relation, who.list};
+  HostSeen& known = hosts_.emplace(seen.host, seen).first->second;
+  if (std::pair(at, relation) > std::pair(known.last, known.relation)) known = seen;
+}
+
+void RollOutSurvey::take(const observe::Observed& lock, milliseconds now) {
+  if (lock.holder) take(*lock.holder, now);
+  for (const observe::Reader& reader : lock.readers) {
+    if (reader.who) take(*reader.who, now);
+  }
+  for (const observe::Waiting& waiter : lock.waiting.value_or(observe::WaitingQueue{}).known) {
+    if (waiter.who) take(*waiter.who, now);
+  }
+  // After the next step, a quorum of the new list need not have this mark.
+  const auto who = lock.last_run ? records::read_holder(lock.last_run->who) : std::nullopt;
+  if (who && ours_.relation(who->list) != Relation::same) {
+    others_until_ = std::max<milliseconds>(others_until_, now + lock.last_run->left);
+  }
+}
+
+RollOut RollOutSurvey::result(std::size_t silent, milliseconds now) const {
+  RollOut result{.hosts = {}, .waits_for = {}, .any_other = any_other_};
+  for (const auto& [host, seen] : hosts_) result.hosts.push_back(seen);
+  const std::size_t servers = settings_.servers.size();
+  if (servers - silent < lock::quorum(servers)) {
+    result.waits_for.push_back(observe::too_few(servers - silent, servers));
+  }
+  std::vector<std::string_view> behind;
+  for (const HostSeen& seen : result.hosts) {
+    if (seen.relation != Relation::same) behind.push_back(seen.host);
+  }
+  if (!behind.empty()) {
+    const std::size_t more = behind.size() - std::min(behind.size(), kMostNamed);
+    behind.resize(behind.size() - more);
+    result.waits_for.push_back(
+        fmt::format("the list of {}{} is another one, or not known", fmt::join(behind, ", "),
+                    more > 0 ? " and " + diag::counted(more, "other host") : std::string()));
+  }
+  if (others_until_ > now) {
+    result.waits_for.push_back(diag::for_people(others_until_ - now) +
+                               " more after the last run with another list");
+  }
+  return result;
+}
+
+std::vector<Finding> diagnose_lists(const RollOut& roll_out, const diag::ServerList& ours) {
+  std::vector<Finding> findings{{{Level::ok, roll_out.sentence()}, {}, "roll-out"}};
+  for (const HostSeen& seen : roll_out.hosts) {
+    if (seen.relation != Relation::apart) continue;
+    findings.push_back(
+        {{Level::warning,
+          fmt::format("{} uses other servers ({}), so that two jobs may run at the same time; "
+                      "compare redlock config on both hosts",
+                      seen.host, ours.names(seen.list))},
+         {},
+         "roll-out"});
+  }
+  return findings;
+}
+
+RollOut survey(const cli::Check& request) {
+  using Extent = observe::LogReader::Extent;
+  const config::Settings& settings = request.settings;
+  observe::Query query(settings);
+  std::set<std::string> names{request.name};
+  if (request.name.empty()) {
+    names.clear();
+    for (const std::string_view helper : {"log", "holder"}) {
+      for (std::string& each : query.names(helper)) names.insert(std::move(each));
+    }
+  }
+  const auto locks = query.look({names.begin(), names.end()}, observe::Marks::asked);
+  const milliseconds now = os::unix_now();
+  RollOutSurvey survey(settings);
+  for (const observe::Observed& lock : locks) survey.take(lock, now);
+  std::vector<bool> silent;
+  for (const auto& trouble : query.troubles()) silent.push_back(trouble.has_value());
+  const bool whole = !request.name.empty() || request.json || settings.verbose > 0;
+  if (!whole) read_logs(locks, settings, Extent::last_page, now, survey, silent);
+  if (whole || survey.any_other()) {
+    read_logs(locks, settings, Extent::whole, now, survey, silent);
+  }
+  return survey.result(static_cast<std::size_t>(std::ranges::count(silent, true)), now);
+}
+
+std::string as_table(const RollOut& roll_out, const diag::ServerList& ours,
+                     const diag::Screen& screen) {
+  std::vector<std::array<std::string, 3>> lines{{"HOST", "LIST", "LAST SEEN"}};
+  for (const HostSeen& seen : roll_out.hosts) {
+    const auto ago = diag::ago(seen.last);
+    const bool now = !ago || *ago < std::chrono::seconds(1);
+    lines.push_back(
+        {seen.host, list_text(seen, ours), now ? "now" : diag::for_people(*ago) + " ago"});
+  }
+  std::array<std::size_t, 2> widths{};
+  for (const auto& line : lines) {
+    for (std::size_t at = 0; at < 2; ++at) widths[at] = std::max(widths[at], line[at].size());
+  }
+  std::string text;
+  for (const auto& line : lines) {
+    const std::string row =
+        fmt::format("  {:{}}  {:{}}  {}", line[0], widths[0], line[1], widths[1], line[2]);
+    text += diag::cut(diag::for_screen(row, screen), screen.width, screen.charset) + "\n";
+  }
+  return text;
+}
+
+records::Json to_json(const RollOut& roll_out) {
+  using records::Json;
+  constexpr std::string_view kInOrder[] = {"same", "unknown", "overlapping", "apart"};
+  const auto host = [&](const HostSeen& seen) {
+    observe::Members members{{"host", seen.host},
+                             {"list", observe::list_json(seen.list)},
+                             {"relation", kInOrder[static_cast<std::size_t>(seen.relation)]}};
+    observe::add_time(members, "last", "last_ms", seen.last);
+    return Json::object(members);
+  };
+  return Json::object(
+      {{"may_begin", roll_out.waits_for.empty()},
+       {"waits_for", Json::array({roll_out.waits_for.begin(), roll_out.waits_for.end()})},
+       {"hosts", observe::array_of(roll_out.hosts, host)}});
+}
+
+}  // namespace redlock::check

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// Which list of servers each host uses, by the holders, the waiters and the logs, and whether the
+// next step of a roll-out may begin (redlock-guarantees(7)).
+#pragma once
+
+#include <map>
+
+#include "check/diagnosis.h"
+#include "cli/command_line.h"
+#include "observe/json.h"
+
+namespace redlock::check {
+
+/// What is known about a host. Untrusted.
+struct HostSeen {
+  std::string host;
+  std::chrono::milliseconds last;  ///< Unix time; of a holder or a waiter: now
+  diag::Relation relation;         ///< of its last list to ours
+  std::string list;
+};
+
+struct RollOut {
+  std::vector<HostSeen> hosts;         ///< by name
+  std::vector<std::string> waits_for;  ///< safe to print; empty: the next step may begin
+  bool any_other = false;              ///< another list was used, by a host that we know
+
+  /// "the next step may begin", or why it must wait.
+  [[nodiscard]] std::string sentence() const;
+  [[nodiscard]] bool is_on_its_way() const { return any_other && !waits_for.empty(); }
+};
+
+/// Collects what the servers know.
+class RollOutSurvey {
+ public:
+  explicit RollOutSurvey(const config::Settings& settings);
+
+  /// `now`: Unix time.
+  void take(const observe::Observed& lock, std::chrono::milliseconds now);
+  void take(const records::Holder& who, std::chrono::milliseconds at);
+  [[nodiscard]] bool any_other() const { return any_other_; }
+  /// `silent`: how many servers could not be asked about everything.
+  [[nodiscard]] RollOut result(std::size_t silent, std::chrono::milliseconds now) const;
+
+ private:
+  const config::Settings& settings_;
+  diag::ServerList ours_;
+  std::map<std::string, HostSeen> hosts_;
+  std::chrono::milliseconds others_until_{};  ///< before that moment, another list may matter
+  bool any_other_ = false;
+};
+
+/// A warning for each host whose list need not share a server with ours, and the sentence.
+std::vector<Finding> diagnose_lists(const RollOut& roll_out, const diag::ServerList& ours);
+
+/// Asks all servers about the lock, or, without a name, about all locks: of their logs the last 100
+/// lines, unless these have another list, or the user asks for details. Throws Error (71, 78).
+RollOut survey(const cli::Check& request);
+
+/// A table with a line for each host, which fits the screen.
+std::string as_table(const RollOut& roll_out, const diag::ServerList& ours,
+                     const diag::Screen& screen);
+
+records::Json to_json(const RollOut& roll_out);
+
+}  // namespace redlock::check

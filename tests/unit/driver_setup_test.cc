@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "driver/setup.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+namespace redlock::driver {
+namespace {
+
+std::string list_of(const std::vector<std::string>& uris) {
+  config::Settings settings;
+  for (const std::string& uri : uris) settings.servers.push_back(redis::parse_uri(uri));
+  return server_list(settings).record();
+}
+
+TEST_CASE("server list: a server has one hash, whatever else its URI says") {
+  // These hashes are in the records of other hosts: they must not change.
+  CHECK(list_of({"redis://db1"}) == "622a2b");
+  for (const char* const uri :
+       {"redis://user:secret@db1:6379/0", "valkey://db1", "rediss://db1:6379"}) {
+    CHECK_MESSAGE(list_of({uri}) == list_of({"redis://db1"}), uri);
+  }
+  CHECK(list_of({"redis+sentinel://s1,s2:26379/main"}) ==
+        list_of({"redis+sentinel://s2,s1/main/0"}));
+  CHECK(list_of({"redis+cluster://c1,c2"}) == list_of({"redis+cluster://c2,c1"}));
+}
+
+TEST_CASE("server list: other servers have other hashes") {
+  std::set<std::string> hashes;
+  const std::vector<std::string> uris = {"redis://db1",
+                                         "redis://db2",
+                                         "redis://db1:6380",
+                                         "redis://db1/1",
+                                         "unix:///db1",
+                                         "unix:///db1?db=1",
+                                         "redis+sentinel://s1,s2/main",
+                                         "redis+sentinel://s1,s2/other",
+                                         "redis+sentinel://s1,s2,s3/main",
+                                         "redis+cluster://s1,s2"};
+  for (const std::string& uri : uris) hashes.insert(list_of({uri}));
+  CHECK(hashes.size() == uris.size());
+  // Servers that differ by a digit only.
+  for (int port = 1024; port < 4024; ++port) {
+    hashes.insert(list_of({"redis://db1:" + std::to_string(port)}));
+  }
+  CHECK(hashes.size() >= uris.size() + 2999);
+}
+
+}  // namespace
+}  // namespace redlock::driver

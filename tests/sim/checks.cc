@@ -282,9 +282,9 @@ void Checks::job_exited(std::size_t client, bool well) {
 void Checks::granted(std::size_t server, Token token) {
   const std::uint32_t client = client_of(token);
   Lease& lease = leases_[client];
-  // In the order of attempts: own_token() marks those that join, which come first.
+  // In the order of attempts: own_token() marks those that join.
   const auto rank = [](Token each) {
-    return each == kNoToken ? each : (each & 0xffffffffU) ^ 0x4000U;
+    return each == kNoToken ? each : each & 0xffffffffU & ~0x4000U;
   };
   if (rank(token) < rank(lease.granted_token)) return;
   if (token != lease.granted_token) lease.granted_by = 0;

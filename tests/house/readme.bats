@@ -249,7 +249,7 @@ crontab() {
   run bash -c "$line"
   assert_status 0
   assert_ran 'backup ' 'ping 2f9f3c2e-... 0'
-  hold
+  take_backup
   run bash -c "$line"
   assert_status 0
   assert_ran 'backup ' 'ping 2f9f3c2e-... 0'

@@ -9,7 +9,8 @@ Finds processes and files that tests leave, and does not mistake those of other 
 run       runs COMMAND as its only parent: orphans become children of this program, whatever their environment or session.
           Writes those that still run ten seconds after COMMAND's end to REPORT, and kills them. Ends with COMMAND's status.
 places    writes to FILE what is in the folders that everyone shares: /tmp, /var/tmp, /run, /dev/shm, the user's home.
-compare   appends to REPORT what the tests have left: everything in each FOLDER, which only the tests use; in the shared
+compare   appends to REPORT what the tests have left: everything in each FOLDER, which only the tests use, except .cache,
+          where compilers and others keep what they want to find again; in the shared
           folders, each file newer than FILE that belongs to this user, and has MARK in its name or text; in /run also
           the file of a process that has ended. Prints what else is new there: other work may have left it.
 """
@@ -123,7 +124,7 @@ def names_ended_process(path):
 
 def compare(file, mark, report, folders):
     before = json.loads(pathlib.Path(file).read_text())
-    left = [str(path) for folder in folders for path in sorted(pathlib.Path(folder).iterdir())]
+    left = [str(path) for folder in folders for path in sorted(pathlib.Path(folder).iterdir()) if path.name != ".cache"]
     others = []
     for name in sorted(entries().keys() - before.keys()):
         path = pathlib.Path(name)

@@ -65,7 +65,7 @@ assert_words() {
   assert_status 0
   record=${lines[0]}
   [[ $(grep -oE '"[a-z]+":' <<<"$record" | tr -d '":' | paste -sd ' ') == \
-    'command host pid protocol servers since ttl user' ]] || fail "$record"
+    'command host list pid protocol since ttl user' ]] || fail "$record"
   assert_contains "$record" "\"host\":\"$(hostname)\""
   assert_contains "$record" '"user":"someone"'
   assert_contains "$record" "\"pid\":${lines[1]}," # the one the user sees, on top of the worker

@@ -85,7 +85,8 @@ INSIDE = {
     "log of a lock": {"usual": "usual", "refused": "refused", "runs": "run", "before": "run", "after": "run"},
     "run": {"holder": "holder of a run", "forced_by": "holder of a run"},
     "acquire or hold that did not get the lock": {"holder": "holder"},
-    "check": {"servers": "checked server", "findings": "finding"},
+    "check": {"servers": "checked server", "roll_out": "roll-out", "findings": "finding"},
+    "roll-out": {"hosts": "host"},
 }
 seen = set()
 

@@ -215,6 +215,9 @@ std::string describe(const lock::Report& report) {
                    (what.free ? " by all" : "") + describe(what.complaints) +
                    ", the lock may stay for " + text_of(what.stays_for);
           },
+          [](const r::HoldMissing& what) {
+            return "report: no hold follows the failure" + describe(what.complaints);
+          },
           [](const r::Released& what) {
             std::string text = "report: released after " + text_of(what.held);
             if (what.cools_for > Duration::zero()) text += ", cools for " + text_of(what.cools_for);

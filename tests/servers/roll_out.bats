@@ -66,5 +66,5 @@ rolls() {
 @test "roll-out: lists that need not share a server let two jobs run, so this suite would see it" {
   servers 2
   rolls "$A_URI" "$B_URI" 2>"$SCRATCH/seen" && fail "no overlap: the jobs did not meet"
-  assert_contains "$(<"$SCRATCH/seen")" 'two jobs at once'
+  assert_contains "$(<"$SCRATCH/seen")" 'two jobs at the same time'
 }

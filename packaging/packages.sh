@@ -28,6 +28,11 @@ has_header() {
   printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | g++ -E -x c++ -o /dev/null -
 }
 
+has_fuzzer() {
+  echo 'extern "C" int LLVMFuzzerTestOneInput() { return 0; }' |
+    clang++ -fsanitize=fuzzer,address -x c++ -o /dev/null -
+}
+
 has_python_module() { /usr/bin/python3 -c "import $1"; }
 
 need_to_build() {
@@ -75,6 +80,7 @@ need_for_all() {
   need groff-base has_command groff # man.bats
   need strace has_command strace    # config.bats
   need clang has_command clang++
+  need libclang-rt-dev has_fuzzer # tests/fuzz
   need clang-tidy has_command clang-tidy
   need clang-format has_command clang-format
   need shellcheck has_command shellcheck

@@ -50,6 +50,9 @@ if(REDLOCK_SANITIZE)
   if(REDLOCK_SANITIZE MATCHES "address")
     set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
   endif()
+  if(REDLOCK_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
   # The sanitizers replace libc's functions: no fortified calls.
   set(REDLOCK_HARDENING OFF)
   # Each start of redlock loads the sanitizers' libraries, and at its end LeakSanitizer reads all their data. A static

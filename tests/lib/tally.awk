@@ -22,7 +22,7 @@
   if (!cases[parts[2] + 0]) failed++
 }
 
-/^ *[0-9]+\/[0-9]+ +Test +#[0-9]+: sim/ && / Passed +[0-9.]+ sec/ { passed++ }
+/^ *[0-9]+\/[0-9]+ +Test +#[0-9]+: (sim|fuzz_)/ && / Passed +[0-9.]+ sec/ { passed++ }
 
 END {
   if (!passed && !failed) failed = 1 # no tests were found

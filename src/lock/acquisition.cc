@@ -202,7 +202,8 @@ void Acquisition::take_probe(Instant now, Effects& effects) {
   }
   if (!attempt_.all_reported()) return;
   in_round_ = false;
-  if (attempt_.done() || is_hopeless()) return give_up(State::unavailable, effects);
+  if (attempt_.done()) return give_up(State::done, effects);
+  if (is_hopeless()) return give_up(State::unavailable, effects);
   end_attempt(effects);
   rest(now, pauses_.after_silence());
 }

@@ -20,7 +20,7 @@ void holder(std::string_view input) {
     const auto again = records::read_holder(written);
     require(again && records::to_json(*again) == written, "a record is read as it is written");
     require(read->ttl >= 0ms && read->since >= 0ms, "no time is below zero");
-    static_cast<void>(observe::holder_json(read).output());
+    static_cast<void>(observe::holder_json(read, {}).output());
     require(lock::read_value(records::revoked_value(std::string(40, 'a'), *read)).kind ==
                 lock::Value::Kind::revoked,
             "a revocation is read as one");

@@ -410,7 +410,7 @@ class Game final : private lock::Performer {
       : script_(input),
         scene_(script_),
         lock_(driver::lock_id(scene_.settings, "L")),
-        who_(driver::describe_ourselves(scene_.settings, lock_, {"job"})),
+        who_(driver::describe_ourselves(scene_.settings, {"job"})),
         session_(plan(), now_),
         drive_(session_, *this),
         servers_(driver::open_servers(scene_.settings, lock_, scene_.settings.ttl,

@@ -141,10 +141,15 @@ crontab() {
 @test "README: CI, deploys_the_newest" {
   run bash -c "$(block deploys_the_newest)"
   assert_status 0
-  assert_ran 'deploy.sh ' 'deploy.sh ' 'deploy.sh '
+  assert_ran 'deploy.sh ' 'deploy.sh ' 'deploy.sh ' 'deploy.sh '
   run --separate-stderr redlock run --build 4710 deploy-shop -- ./deploy.sh
   assert_status 1
   assert_contains "$stderr" 'build 4710 is older than 4711'
+  printf '#!/bin/sh\nexit 3\n' >deploy.sh
+  run redlock run --hold-on-failure 1d deploy-shop -- ./deploy.sh
+  assert_status 3
+  run redlock run -n -E 9 deploy-shop -- ./deploy.sh
+  assert_status 9
 }
 
 @test "README: a script, tells_outcomes_apart" {

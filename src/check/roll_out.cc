@@ -21,6 +21,10 @@ using std::chrono::milliseconds;
 constexpr std::size_t kMostHost = 64;
 constexpr std::size_t kMostNamed = 5;  ///< hosts in a sentence
 
+// Servers may have any number of logs, and a hostile one answers slowly.
+constexpr std::chrono::seconds kTimeForPages(5);
+constexpr std::chrono::seconds kTimeForLogs(20);
+
 std::string list_text(const HostSeen& seen, const diag::ServerList& ours) {
   if (seen.relation == Relation::same) return "present";
   if (seen.relation == Relation::unknown) return "not known";
@@ -28,16 +32,22 @@ std::string list_text(const HostSeen& seen, const diag::ServerList& ours) {
   return "other: " + ours.names(seen.list);
 }
 
-/// `silent`: by server, whether it could not be asked about everything.
-void read_logs(const std::vector<observe::Observed>& locks, const config::Settings& settings,
-               observe::LogReader::Extent extent, milliseconds now, RollOutSurvey& survey,
-               std::vector<bool>& silent) {
+/// `silent`: by server, whether it could not be asked about everything. Returns how many logs it
+/// had no time for.
+std::size_t read_logs(const std::vector<observe::Observed>& locks, const config::Settings& settings,
+                      observe::LogReader::Extent extent, milliseconds now, RollOutSurvey& survey,
+                      std::vector<bool>& silent) {
   driver::Interview interview(settings);
   std::deque<observe::LogReader> readers;  // a deque, since they cannot move
   for (std::size_t server = 0; server < interview.servers(); ++server) {
     readers.emplace_back(interview.questions(), server);
   }
+  const bool whole = extent == observe::LogReader::Extent::whole;
+  const auto limit = os::boot_now() + (whole ? kTimeForLogs : kTimeForPages);
+  std::size_t read = 0;
   for (const observe::Observed& lock : locks) {
+    if (os::boot_now() >= limit) break;
+    ++read;
     for (auto& reader : readers) reader.read(lock.id.key, os::boot_now(), extent);
     interview.finish();
     for (std::size_t server = 0; server < readers.size(); ++server) {
@@ -48,6 +58,7 @@ void read_logs(const std::vector<observe::Observed>& locks, const config::Settin
       }
     }
   }
+  return locks.size() - read;
 }
 
 }  // namespace
@@ -87,12 +98,16 @@ void RollOutSurvey::take(const observe::Observed& lock, milliseconds now) {
   }
 }
 
-RollOut RollOutSurvey::result(std::size_t silent, milliseconds now) const {
+RollOut RollOutSurvey::result(std::size_t silent, std::size_t unread, milliseconds now) const {
   RollOut result{.hosts = {}, .waits_for = {}, .any_other = any_other_};
   for (const auto& [host, seen] : hosts_) result.hosts.push_back(seen);
   const std::size_t servers = settings_.servers.size();
   if (servers - silent < lock::quorum(servers)) {
     result.waits_for.push_back(observe::too_few(servers - silent, servers));
+  }
+  if (unread > 0) {
+    result.waits_for.push_back("there was no time for " + diag::counted(unread, "log") +
+                               ", try redlock check NAME");
   }
   std::vector<std::string_view> behind;
   for (const HostSeen& seen : result.hosts) {
@@ -145,11 +160,12 @@ RollOut survey(const cli::Check& request) {
   std::vector<bool> silent;
   for (const auto& trouble : query.troubles()) silent.push_back(trouble.has_value());
   const bool whole = !request.name.empty() || request.json || settings.verbose > 0;
-  if (!whole) read_logs(locks, settings, Extent::last_page, now, survey, silent);
+  std::size_t unread = 0;
+  if (!whole) unread = read_logs(locks, settings, Extent::last_page, now, survey, silent);
   if (whole || survey.any_other()) {
-    read_logs(locks, settings, Extent::whole, now, survey, silent);
+    unread = read_logs(locks, settings, Extent::whole, now, survey, silent);
   }
-  return survey.result(static_cast<std::size_t>(std::ranges::count(silent, true)), now);
+  return survey.result(static_cast<std::size_t>(std::ranges::count(silent, true)), unread, now);
 }
 
 std::string as_table(const RollOut& roll_out, const diag::ServerList& ours,

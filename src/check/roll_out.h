@@ -39,8 +39,10 @@ class RollOutSurvey {
   void take(const observe::Observed& lock, std::chrono::milliseconds now);
   void take(const records::Holder& who, std::chrono::milliseconds at);
   [[nodiscard]] bool any_other() const { return any_other_; }
-  /// `silent`: how many servers could not be asked about everything.
-  [[nodiscard]] RollOut result(std::size_t silent, std::chrono::milliseconds now) const;
+  /// `silent`: how many servers could not be asked about everything. `unread`: how many logs there
+  /// was no time for.
+  [[nodiscard]] RollOut result(std::size_t silent, std::size_t unread,
+                               std::chrono::milliseconds now) const;
 
  private:
   const config::Settings& settings_;

@@ -463,7 +463,7 @@ denied() {
   await "$JOB"
   assert_status 7
   for _ in {1..5}; do # a loaded machine may not have read all certificates in time
-    run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
+    run --separate-stderr "$REDLOCK" run -n --server-timeout 9s "$LOCK" -- true
     assert_status 69
     [[ $stderr != *certificate* ]] || break
   done

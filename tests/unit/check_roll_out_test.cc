@@ -40,7 +40,9 @@ struct Seen {
     survey.take(on(host, list), kNow - ago);
     return *this;
   }
-  [[nodiscard]] RollOut result(std::size_t silent = 0) const { return survey.result(silent, kNow); }
+  [[nodiscard]] RollOut result(std::size_t silent = 0, std::size_t unread = 0) const {
+    return survey.result(silent, unread, kNow);
+  }
 };
 
 TEST_CASE("roll-out: if nothing is known, or all hosts have our list, the next step may begin") {
@@ -118,6 +120,8 @@ TEST_CASE("roll-out: holders, readers, waiters and marks of --once count") {
 
 TEST_CASE("roll-out: it waits for answers of a quorum") {
   CHECK(Seen().result(1).sentence() == "the next step may begin");
+  CHECK(Seen().result(0, 2).sentence() ==
+        "the next step must wait: there was no time for 2 logs, try redlock check NAME");
   CHECK(Seen().result(2).sentence() ==
         "the next step must wait: 1 of 3 servers could be asked, and a "
         "quorum is 2");

@@ -22,8 +22,8 @@ constexpr std::size_t kMostHost = 64;
 constexpr std::size_t kMostNamed = 5;  ///< hosts in a sentence
 
 // Servers may have any number of logs, and a hostile one answers slowly.
-constexpr std::chrono::seconds kTimeForPages(5);
-constexpr std::chrono::seconds kTimeForLogs(20);
+constexpr std::chrono::seconds kTimeForLogs(3);
+constexpr std::chrono::seconds kTimeForDetails(15);
 
 std::string list_text(const HostSeen& seen, const diag::ServerList& ours) {
   if (seen.relation == Relation::same) return "present";
@@ -35,20 +35,20 @@ std::string list_text(const HostSeen& seen, const diag::ServerList& ours) {
 /// `silent`: by server, whether it could not be asked about everything. Returns how many logs it
 /// had no time for.
 std::size_t read_logs(const std::vector<observe::Observed>& locks, const config::Settings& settings,
-                      observe::LogReader::Extent extent, milliseconds now, RollOutSurvey& survey,
+                      lock::Duration time, milliseconds now, RollOutSurvey& survey,
                       std::vector<bool>& silent) {
   driver::Interview interview(settings);
   std::deque<observe::LogReader> readers;  // a deque, since they cannot move
   for (std::size_t server = 0; server < interview.servers(); ++server) {
     readers.emplace_back(interview.questions(), server);
   }
-  const bool whole = extent == observe::LogReader::Extent::whole;
-  const auto limit = os::boot_now() + (whole ? kTimeForLogs : kTimeForPages);
+  const lock::Instant limit = os::boot_now() + time;
   std::size_t read = 0;
   for (const observe::Observed& lock : locks) {
     if (os::boot_now() >= limit) break;
     ++read;
-    for (auto& reader : readers) reader.read(lock.id.key, os::boot_now(), extent);
+    for (auto& reader : readers)
+      reader.read(lock.id.key, os::boot_now(), observe::LogReader::Extent::whole);
     interview.finish();
     for (std::size_t server = 0; server < readers.size(); ++server) {
       if (readers[server].trouble()) silent[server] = true;
@@ -143,7 +143,6 @@ std::vector<Finding> diagnose_lists(const RollOut& roll_out, const diag::ServerL
 }
 
 RollOut survey(const cli::Check& request) {
-  using Extent = observe::LogReader::Extent;
   const config::Settings& settings = request.settings;
   observe::Query query(settings);
   std::set<std::string> names{request.name};
@@ -159,12 +158,9 @@ RollOut survey(const cli::Check& request) {
   for (const observe::Observed& lock : locks) survey.take(lock, now);
   std::vector<bool> silent;
   for (const auto& trouble : query.troubles()) silent.push_back(trouble.has_value());
-  const bool whole = !request.name.empty() || request.json || settings.verbose > 0;
-  std::size_t unread = 0;
-  if (!whole) unread = read_logs(locks, settings, Extent::last_page, now, survey, silent);
-  if (whole || survey.any_other()) {
-    unread = read_logs(locks, settings, Extent::whole, now, survey, silent);
-  }
+  const bool details = !request.name.empty() || request.json || settings.verbose > 0;
+  const std::size_t unread =
+      read_logs(locks, settings, details ? kTimeForDetails : kTimeForLogs, now, survey, silent);
   return survey.result(static_cast<std::size_t>(std::ranges::count(silent, true)), unread, now);
 }
 

@@ -55,8 +55,8 @@ class RollOutSurvey {
 /// A warning for each host whose list need not share a server with ours, and the sentence.
 std::vector<Finding> diagnose_lists(const RollOut& roll_out, const diag::ServerList& ours);
 
-/// Asks all servers about the lock, or, without a name, about all locks: of their logs the last 100
-/// lines, unless these have another list, or the user asks for details. Throws Error (71, 78).
+/// Asks all servers about the lock, or, without a name, about all locks. It reads their logs for a
+/// few seconds, or longer if the user asks for details. Throws Error (71, 78).
 RollOut survey(const cli::Check& request);
 
 /// A table with a line for each host, which fits the screen.

@@ -47,8 +47,7 @@ std::size_t read_logs(const std::vector<observe::Observed>& locks, const config:
   for (const observe::Observed& lock : locks) {
     if (os::boot_now() >= limit) break;
     ++read;
-    for (auto& reader : readers)
-      reader.read(lock.id.key, os::boot_now(), observe::LogReader::Extent::whole);
+    for (auto& reader : readers) reader.read(lock.id.key, os::boot_now());
     interview.finish();
     for (std::size_t server = 0; server < readers.size(); ++server) {
       if (readers[server].trouble()) silent[server] = true;

@@ -51,9 +51,8 @@ std::optional<lock::Unreachable> why_not_read(const redis::Value& reply,
 
 }  // namespace
 
-void LogReader::read(const std::string& lock_key, lock::Instant now, Extent extent) {
+void LogReader::read(const std::string& lock_key, lock::Instant now) {
   if (trouble_) return;
-  extent_ = extent;
   questions_.go_to(connection_, lock_key);
   log_key_ = redis::helper_key(lock_key, "log");
   lines_.clear();
@@ -90,7 +89,7 @@ void LogReader::take(const redis::Value& reply, lock::Instant now) {
       return;
     }
   }
-  if (part.size() < kPage + 2 || extent_ == Extent::last_page) return;
+  if (part.size() < kPage + 2) return;
   overflowed_ = lines_.size() > kMostLines;
   if (overflowed_) return;
   if (const auto why = redis::too_much(bytes_)) {

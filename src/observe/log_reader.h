@@ -31,10 +31,8 @@ class LogReader {
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
 
-  enum class Extent { whole, last_page };  ///< a page: 100 lines
-
   /// Can be called again for another lock when it has finished without trouble.
-  void read(const std::string& lock_key, lock::Instant now, Extent extent = Extent::whole);
+  void read(const std::string& lock_key, lock::Instant now);
 
   /// Why the log could not be read, or not to its beginning.
   [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
@@ -50,7 +48,6 @@ class LogReader {
 
   redis::Questions& questions_;
   std::size_t connection_;
-  Extent extent_ = Extent::whole;
   std::string log_key_;
   std::vector<LoggedLine> lines_;
   std::size_t bytes_ = 0;  ///< of the lines

@@ -39,7 +39,7 @@ Instant limit_of(const Patience& patience, Instant start) {
 Acquisition::Acquisition(const Plan& plan, Instant now)
     : plan_(plan),
       timing_(plan.timing),
-      replaces_(plan.replaces),
+      replacement_(plan.replaces, plan.servers),
       pauses_(plan.patience, plan.seed),
       obstacles_(plan.servers),
       slot_choice_(plan.slots, plan.seed),
@@ -157,7 +157,7 @@ void Acquisition::ask(Effects& effects) {
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (is_release(reply.ask.op())) return release_.record(reply);
-  if (reply.ask.op() == Op::revoke) return record_revoked(reply, effects);
+  if (reply.ask.op() == Op::revoke) return replacement_.record(reply, attempt_.id(), effects);
   if (reply.ask.op() != Op::acquire && reply.ask.op() != Op::commit) return;
   const bool failed = std::holds_alternative<Unreachable>(reply.answer) ||
                       std::holds_alternative<NotCommitted>(reply.answer);
@@ -264,7 +264,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
 
   const bool obstructed = obstacles_.prevail();
   if (verdict == Verdict::conflict && !obstructed) tell_contended(now, effects);
-  if (verdict == Verdict::conflict && replaces_) replace_holder(effects);
+  if (verdict == Verdict::conflict) replacement_.begin(attempt_, effects);
   if (tries_once() && attempt_.turns_left()) {
     limit_ = std::max(limit_, std::min(now + kTryOnceBears, began_ + kTryOnceBearsTurns));
   }
@@ -274,34 +274,6 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (obstructed || !answered_last_round_) return rest(now, pauses_.after_silence());
   rest(now, verdict == Verdict::conflict ? pauses_.after_conflict(ended, waiter_)
                                          : pauses_.after_split(ended, waiter_, now - round_began_));
-}
-
-/// Asks once in a run, and not if somebody else has done it: the next holder may be another run of
-/// the same kind, which would replace us in return.
-void Acquisition::replace_holder(Effects& effects) {
-  const Refused* const main = attempt_.main_refusal();
-  const bool revoked = main != nullptr && read_value(main->blocker).kind == Value::Kind::revoked;
-  Replace order{attempt_.revocable()};
-  replaces_ = !revoked && order.refusals.empty();
-  if (!order.refusals.empty()) effects.emplace_back(std::move(order));
-}
-
-/// The holder has lost its lock, and cannot say in the log who took it. If several runs revoke
-/// it, those log it that changed a server.
-void Acquisition::record_revoked(const Reply& reply, Effects& effects) {
-  const auto* revoked = std::get_if<Revoked>(&reply.answer);
-  if (revoked == nullptr) return;
-  ++revocations_;
-  revokes_ = revokes_ || !revoked->before;
-  if (revocations_ < blocking_minority(plan_.servers) || !revokes_) return;
-  if (std::exchange(logs_revocation_, true)) return;
-  std::vector<std::string> others = revoked->readers;
-  if (others.empty())
-    others.emplace_back(read_value(std::get<op::Revoke>(reply.ask.operation).value).token);
-  for (std::string& other : others) {
-    effects.emplace_back(
-        Log{.event = Log::Event::revoked, .attempt = attempt_.id(), .other = std::move(other)});
-  }
 }
 
 /// A revocation is news, and so are a maintenance hold, also with the token of the run that failed

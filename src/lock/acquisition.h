@@ -4,6 +4,7 @@
 #include "lock/attempt.h"
 #include "lock/effect.h"
 #include "lock/release.h"
+#include "lock/replacement.h"
 #include "lock/timing.h"
 #include "lock/waiter.h"
 
@@ -119,8 +120,6 @@ class Acquisition {
   void give_up(State why, Effects& effects);
   void end_attempt(Effects& effects);
   void join_or_not(Effects& effects);
-  void replace_holder(Effects& effects);
-  void record_revoked(const Reply& reply, Effects& effects);
   [[nodiscard]] bool held_by_ancestor() const;
   [[nodiscard]] bool is_crowded();
   [[nodiscard]] bool tries_once() const { return plan_.patience.wait == Duration::zero(); }
@@ -145,7 +144,7 @@ class Acquisition {
 
   Plan plan_;
   Timing timing_;
-  bool replaces_;  ///< the holder, once we know it
+  Replacement replacement_;
   Pauses pauses_;
   Obstacles obstacles_;
   State state_ = State::trying;
@@ -171,10 +170,7 @@ class Acquisition {
   bool answered_last_round_ = false;  ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
   std::optional<Superseded> superseded_;
-  std::size_t revocations_ = 0;  ///< the servers that have revoked the lock for us, or before
-  bool revokes_ = false;         ///< one of them did so for us
-  bool logs_revocation_ = false;
-  std::size_t crowd_ = 0;  ///< so many waiters stand before us that we give up
+  std::size_t crowd_ = 0;  ///< the waiters before us, if these are too many
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;

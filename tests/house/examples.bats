@@ -413,8 +413,8 @@ stores() {
   [[ $(stored) == '200 two' ]] || fail "$(stored)"
   # A later run stores its report between our look and our write; and the same for a new object.
   for fence in 300 500; do
-    printf '#!/bin/sh\necho later >later; REDLOCK_FENCE=%s exec "%s" shop day/report later\n' $((fence + 100)) "$EXAMPLES/fence-s3" >"$STORE/meanwhile"
-    chmod +x "$STORE/meanwhile"
+    printf '#!/bin/sh\necho later >later; REDLOCK_FENCE=%s exec "%s" shop day/report later\n' $((fence + 100)) "$EXAMPLES/fence-s3" >"$STORE/before-write"
+    chmod +x "$STORE/before-write"
     refuses_older $fence
     assert_contains "$output" PreconditionFailed
     [[ $(stored) == "$((fence + 100)) later" ]] || fail "$(stored)"
@@ -479,8 +479,8 @@ stores() {
   has_written 42
   refuses_older 100
   assert_contains "$output" 'a later run has changed configmap/prices'
-  printf '#!/bin/sh\nREDLOCK_FENCE=400 exec "%s" configmap/prices "\\"data\\": {\\"gold\\": \\"43\\"}"\n' "$EXAMPLES/fence-kubernetes" >"$STORE/meanwhile"
-  chmod +x "$STORE/meanwhile"
+  printf '#!/bin/sh\nREDLOCK_FENCE=400 exec "%s" configmap/prices "\\"data\\": {\\"gold\\": \\"43\\"}"\n' "$EXAMPLES/fence-kubernetes" >"$STORE/before-write"
+  chmod +x "$STORE/before-write"
   refuses_older 300
   assert_contains "$output" Conflict
   [[ $("$PYTHON" -c 'import json, sys; o = json.load(sys.stdin); print(o["data"], o["metadata"]["annotations"]["fence"])' \

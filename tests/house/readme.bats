@@ -265,7 +265,7 @@ crontab() {
   sed -n '/^for name/,/^\.Ed/{/^\.Ed/!p}' "$page" >"$SCRATCH/script"
   sed -n '1,/^wait/p' "$SCRATCH/script" >"$SCRATCH/freeze"
   sed '1,/^wait/d' "$SCRATCH/script" >"$SCRATCH/thaw"
-  # A job that runs goes on to its end, and the other name is frozen meanwhile.
+  # A job that runs goes on to its end; until then the other name is frozen.
   background redlock run deploy-shop -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/holds"
   wait_for "$SCRATCH/holds"
   local job=$BACKGROUND_PID

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """stores.py: as `aws`, an object store of one bucket; as `kubectl`, an API server with objects: as much of both as
 packaging/examples uses. The state is in the directory $STORE. If it has a file `ignores`, the store ignores If-Match and
-If-None-Match. An executable file `meanwhile` in it is run once, before a write: what others do after the caller has read."""
+If-None-Match. An executable file `before-write` in it is run once, before a write: what others do after the caller has read."""
 import hashlib
 import json
 import os
@@ -29,9 +29,9 @@ def write(name, value):
         json.dump(value, file)
 
 
-def meanwhile():
-    if os.path.exists(path("meanwhile")):
-        os.rename(path("meanwhile"), path("then"))
+def before_write():
+    if os.path.exists(path("before-write")):
+        os.rename(path("before-write"), path("then"))
         subprocess.run([path("then")], check=True)
 
 
@@ -53,7 +53,7 @@ def aws(words):
         return
     assert words[1] == "put-object", words
     if not key.endswith(".fence-test"):
-        meanwhile()
+        before_write()
     there = read(key)
     if not os.path.exists(path("ignores")):
         match = given.get("--if-match")
@@ -81,7 +81,7 @@ def kubectl(words):
         print(metadata["resourceVersion"], metadata.get("annotations", {}).get("fence", ""), end="")
         return
     assert words[0] == "patch" and given["--type"] == "merge", words
-    meanwhile()
+    before_write()
     there = read(words[1])
     patch = json.loads(given["-p"])
     if patch["metadata"].get("resourceVersion", there["metadata"]["resourceVersion"]) != there["metadata"]["resourceVersion"]:

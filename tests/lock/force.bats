@@ -102,7 +102,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_status 7
 }
 
-@test "force: a waiter at a terminal is told of it, and who has the lock after that" {
+@test "force: a waiter at a terminal hears of the revocation and of the next holder" {
   everywhere set L $TOKEN px 60000
   export OTHER B_SOCKET C_SOCKET
   scenario <<'SCENARIO'

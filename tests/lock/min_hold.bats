@@ -64,6 +64,7 @@ teardown() { stop_all; }
 
 @test "min-hold: renewals leave the rest of it, and a job that outlasts it releases the lock" {
   servers 1
+  # The job lasts longer than the minimum hold, and looks after the first renewals, at a third of the ttl each.
   run --separate-stderr "$REDLOCK" run --ttl 2s --min-hold 3s -vv L -- \
     sh -c 'sleep 1.2; redis-cli -s "$0" pttl L >"$1"; sleep 2' "$A_SOCKET" "$SCRATCH/pttl"
   assert_status 0

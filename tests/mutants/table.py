@@ -249,14 +249,14 @@ MISTAKES = [
     M("run/supervisor.cc", "supervision_.job_end() != lock::JobEnd::by_itself", "supervision_.job()->signal != 0",
       "no worker: what a main process that was told to end has left outlives redlock",
       ["job/ends: worker killed, then told to end: a handler"]),
-    M("run/supervision.cc", "if (ordered || (signal", "if ((signal",
+    M("run/supervision.cc", "ordered || (signal != 0 && has_told(signal))", "signal != 0 && has_told(signal)",
       "a main process that exits because it was told to leaves descendants", ["job/ends: exits because it was told"]),
     M("run/supervision.cc", "return signal != 0 ? lock::JobEnd::killed : lock::JobEnd::by_itself;",
       "return lock::JobEnd::by_itself;",
       "a main process that was killed leaves descendants", ["job/ends: ends the main process alone"]),
     M("os/process_tree.cc", "return process.younger_than(known ? parent->second : began_);", "return false;",
       "a signal cuts the clean-up that it started", ["job/ends: starts survives the signal", "unit"]),
-    M("os/process_tree.cc", "if (!(orphan && process.younger_than(began_)) &&", "if (!(orphan && false) &&",
+    M("os/process_tree.cc", "orphan && process.younger_than(began_)", "orphan && false",
       "what a main process forked just before it died gets no signal", ["unit"]),
     M("os/process_tree.cc", "  require_calls();\n", "",
       "a refused waitid makes a worker wait without end", ["job/tree: a system that refuses"]),
@@ -285,7 +285,7 @@ MISTAKES = [
       "a keeper without a reader of its token", ["lock/keeper: a token that cannot be printed"]),
     M("hold/by_token.cc", "patience = std::min<lock::Duration>(patience, ttl / 2);", ";",
       "the first vote renewed has expired when the last one is", ["lock/acquire: renew: gives up"]),
-    M("hold/by_token.cc", "op_ == lock::Op::leave && possession_.held &&", "false &&",
+    M("hold/by_token.cc", "op_ == lock::Op::leave && possession_.held", "false",
       "a release while its keeper releases is 80", ["lock/keeper: while a release of it is on its way"]),
     M("hold/by_token.cc", "!look_up(settings_, possession_.lock.name, possession_.token).held", "true",
       "a key that stays counts as released", ["lock/acquire: a key that is not of the token's kind stays"]),
@@ -314,7 +314,8 @@ MISTAKES = [
       "--record-command=none stores the name", ["settings/secrets: keeps nothing of it"]),
 
     # ---- config, cli, diag
-    M("config/resolve.cc", "S_ISFIFO(mode) && ::fstatfs", "false && ::fstatfs",
+    M("config/resolve.cc", "S_ISFIFO(mode) && ::fstatfs(fd.get(), &system) == 0",
+      "false && ::fstatfs(fd.get(), &system) == 0",
       "a FIFO as configuration hangs", ["settings/config: a named pipe is refused"]),
 
     # ---- the scripts of shared locks and slots, and what all scripts have in common

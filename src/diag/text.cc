@@ -56,16 +56,21 @@ std::string cut(std::string_view text, std::size_t width, Charset charset) {
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
+  std::size_t used = 0;  // columns of the last line
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
     std::string& line = lines.back();
+    const std::size_t more = columns(word);
     if (line.empty()) {
       line = word;
-    } else if (columns(line) + 1 + columns(word) <= width) {
+      used = more;
+    } else if (used + 1 + more <= width) {
       line.append(" ").append(word);
+      used += 1 + more;
     } else {
       lines.emplace_back(word);
+      used = more;
     }
   }
   return lines;

@@ -50,7 +50,7 @@ teardown() { stop_all; }
 
 @test "min-hold: the key has it from the start, so that kill -9 does not end it" {
   servers 1
-  background "$REDLOCK" run --ttl 1s --min-hold 5m L -- \
+  background "$REDLOCK" run --ttl 10s --min-hold 5m L -- \
     sh -c 'echo $$ >"$0"; exec sleep 100' "$SCRATCH/job"
   wait_for "$SCRATCH/job"
   assert_between 280000 "$(cli A pttl L)" 300000

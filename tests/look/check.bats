@@ -636,9 +636,9 @@ without() {
 }
 
 @test "check: interrupted while it tries: nothing is left" {
-  # Each round trip takes 200 ms: the signal comes in the middle of something.
-  delay_proxy "$A_SOCKET" 100
-  background "$REDLOCK" check -S "$PROXY_URI" --server-timeout 2s
+  # Each round trip takes 400 ms, so a slow machine sees the key, too: the signal comes in the middle of something.
+  delay_proxy "$A_SOCKET" 200
+  background "$REDLOCK" check -S "$PROXY_URI" --server-timeout 4s
   wait_until "$BOUND" eval '[[ $(cli A keys "redlock-check-*") ]]'
   kill -TERM "$BACKGROUND_PID"
   await "$BACKGROUND_PID"

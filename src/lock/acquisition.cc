@@ -54,9 +54,11 @@ Acquisition::Acquisition(const Plan& plan, Instant now)
       troubles_(plan.servers) {}
 
 Instant Acquisition::server_limit() const {
-  // Every server is asked once, however short the limit is. Connecting has a limit of its own.
-  if (!finished_a_round_) return kNever;
-  return short_since_ ? *short_since_ + plan_.patience.server_wait : kNever;
+  // However short the limit is, every server is asked once for its vote, and once more after a win,
+  // if the number is to be committed. Connecting has a limit of its own.
+  if (!finished_a_round_ || !short_since_) return kNever;
+  const Duration least = state_ == State::won ? plan_.server_timeout : Duration::zero();
+  return *short_since_ + std::max(plan_.patience.server_wait, least);
 }
 
 /// The limit of -w is exact. That of -n, "once", does not apply before one round has ended.

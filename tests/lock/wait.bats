@@ -129,6 +129,14 @@ timed_conflict() {
   assert_status 0
   run "$REDLOCK" run -n --server-wait 0 -S "$A_TCP_URI/1" L -- true
   assert_status 0
+  # Also for the number, if the servers must agree on one: A alone knows an earlier one.
+  start_server B
+  start_server C
+  local each
+  for each in {1..5}; do
+    "$REDLOCK" run "L$each" -- true
+    run -0 "$REDLOCK" run --server-wait 0 -S "$A_URI" -S "$B_URI" -S "$C_URI" "L$each" -- true
+  done
 }
 
 @test "-w bounds connecting, too" {

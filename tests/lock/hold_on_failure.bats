@@ -115,8 +115,8 @@ fails_among_waiters() {
 
 @test "hold-on-failure: a dead worker makes no hold, and the supervisor says so" {
   servers 1
-  background "$REDLOCK" run --ttl 3s --hold-on-failure 1h L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/runs"
-  wait_for "$SCRATCH/runs"
+  background "$REDLOCK" run -vv --ttl 3s --hold-on-failure 1h L -- sleep 600
+  wait_for_line "$SCRATCH/background.$BACKGROUND_PID.err" renewed # the supervisor knows that the job runs
   kill -KILL "$(child_of "$BACKGROUND_PID")"
   await "$BACKGROUND_PID"
   assert_status 80

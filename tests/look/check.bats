@@ -339,7 +339,7 @@ of_minutes() {
 
 @test "check: one server by two addresses" {
   start_server B --tcp
-  check -S "$A_URI" -S "$B_URI" -S "$B_TCP_URI"
+  check --server-timeout 3s -S "$A_URI" -S "$B_URI" -S "$B_TCP_URI"
   assert_status 78
   found failure distinct "$B_TCP_URI" "is the same server as $B_URI" 'leave one out'
   nothing_left A B

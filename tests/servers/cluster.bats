@@ -462,11 +462,9 @@ denied() {
   let_go
   await "$JOB"
   assert_status 7
-  for _ in {1..5}; do # a loaded machine may not have read all certificates in time
-    run --separate-stderr "$REDLOCK" run -n --server-timeout 9s "$LOCK" -- true
-    assert_status 69
-    [[ $stderr != *certificate* ]] || break
-  done
+  # Without the system's certificates, which a loaded machine may not read in time.
+  SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
+  assert_status 69
   assert_contains "$stderr" certificate
 }
 

@@ -19,6 +19,9 @@
 
 namespace redlock::driver {
 
+/// For servers that are about to answer; see redis::Link::loses_requests().
+constexpr lock::Duration kLateAnswers = std::chrono::milliseconds(50);
+
 Driver::Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers,
                os::SignalSource& signals, Voices voices, os::Loop loop)
     : drive_(machine, *this),
@@ -43,6 +46,8 @@ void Driver::run() {
   step(lock::Tick{}, now());
   hand_on_replies(now());
   while (!over()) iterate();
+  if (stopped_) return;
+  finish_requests([this] { return !servers_.loses_requests(); }, now() + kLateAnswers);
   // Only now: a request after it, such as a release, might get lost (ServerSet::note_refusal).
   try {
     if (given_up_) servers_.note_refusal(given_up_->host, given_up_->data, now());

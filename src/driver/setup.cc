@@ -85,15 +85,6 @@ std::string recorded(const std::vector<std::string>& job, config::RecordCommand 
   return records::shell_like({program.substr(program.rfind('/') + 1)});
 }
 
-/// A server that writes an answer to a Unix socket whose other end is closed drops the requests
-/// that it has not read: a release after an acquire. Over TCP it reads them.
-lock::Duration late_answers(const std::vector<redis::Endpoint>& servers) {
-  const bool any_local = std::ranges::any_of(servers, [](const redis::Endpoint& server) {
-    return server.kind == redis::Endpoint::Kind::unix_socket;
-  });
-  return std::chrono::milliseconds(any_local ? 50 : 0);
-}
-
 }  // namespace
 
 LockId lock_id(const config::Settings& settings, std::string name) {
@@ -160,7 +151,6 @@ lock::Plan plan_for(const config::Settings& settings) {
       .replaces = settings.replaces,
       .wait_all = settings.wait_all,
       .server_timeout = settings.request_timeout(),
-      .late_answers = late_answers(settings.servers),
       .replicated = settings.replicas > 0,
       .seed = os::random_seed(),
   };

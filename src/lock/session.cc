@@ -298,7 +298,7 @@ void Session::check_release() {
   using Whom = Acquisition::Whom;
   Releases& release = acquisition_.release();
   const bool settled = acquisition_.gave_back(Whom::all) && done_marks_.settled();
-  // After a wait in vain, servers that have not answered before get only the time for late answers.
+  // After a wait in vain, nobody waits for servers that have not answered before.
   const bool in_vain =
       ended_in_vain() && acquisition_.gave_back(Whom::answering) && done_marks_.settled();
   const bool owes_marks = job_ && may_mark() && done_marks_.marked() < quorum(plan_.servers);
@@ -312,10 +312,8 @@ void Session::check_release() {
   const bool answered = quorum_released && acquisition_.gave_back(Whom::answering);
   if (settled || answered || (never_ours && !undoes)) return finish();
   if (quorum_released || in_vain) {
-    const bool longer = job_ && may_stay_long();
-    const Duration patience = longer ? plan_.server_timeout : plan_.late_answers;
-    if (patience == Duration::zero()) return finish();
-    release_limit_ = std::min(release_limit_, now_ + patience);
+    if (!job_ || !may_stay_long()) return finish();
+    release_limit_ = std::min(release_limit_, now_ + plan_.server_timeout);
   }
   const bool has_failed = release.has_failed() || done_marks_.has_failed();
   if (has_failed && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;

@@ -137,8 +137,6 @@ struct Plan {
   /// If the servers confirm that an ancestor holds this lock, we get a further hold of it.
   std::optional<Inherited> inherited{};
   Duration server_timeout;  ///< how long to wait for the last answers after giving up
-  /// Once a quorum has released the lock, how long to wait for the other servers.
-  Duration late_answers{};
   /// A server answers when its replicas have the change: only then does it read what follows.
   bool replicated = false;
   std::uint64_t seed;  ///< of the jitter

@@ -115,46 +115,6 @@ TEST_CASE("a quorum of confirmed releases is enough to leave") {
   CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
 }
 
-TEST_CASE("with a time for late answers, a quorum of confirmed releases waits for the rest") {
-  Plan plan = plan_for(3);
-  plan.late_answers = 50ms;
-  Harness harness(plan);
-  for (const ServerIndex server : {0U, 1U, 2U}) harness.answer(server, Op::acquire, Granted{});
-  harness.step(JobStarted{});
-  harness.step(JobExited{0});
-  for (const ServerIndex server : {0U, 2U}) harness.answer(server, Op::release, Released{});
-  harness.advance(49ms);
-  CHECK_FALSE(harness.session.finished());
-  SUBCASE("until they come") {
-    harness.answer(1, Op::release, Released{});
-  }
-  SUBCASE("until the time is over") {
-    harness.advance(1ms);
-  }
-  CHECK(harness.session.finished());
-}
-
-TEST_CASE(
-    "with a time for late answers, the end of a vain wait waits for a server that may grant") {
-  Plan plan = plan_for(3);
-  plan.late_answers = 50ms;
-  Harness harness(plan);
-  for (const ServerIndex server : {0U, 1U}) {
-    harness.answer(server, Op::acquire, no_answer(false, true));
-  }
-  harness.advance(49ms);
-  CHECK_FALSE(harness.session.finished());
-  SUBCASE("until its answers come") {
-    harness.answer(2, Op::acquire, Granted{});
-    CHECK_FALSE(harness.session.finished());
-    harness.answer(2, Op::release, Released{});
-  }
-  SUBCASE("until the time is over") {
-    harness.advance(1ms);
-  }
-  CHECK(harness.session.finished());
-}
-
 TEST_CASE("a server that had a long lock, and does not confirm its release, is named") {
   Plan plan = plan_for(3);
   plan.timing.ttl = 1h;
@@ -176,7 +136,6 @@ TEST_CASE("a server that had a long lock, and does not confirm its release, is n
 
 TEST_CASE("once a quorum has released the lock, nobody waits for an unreachable server") {
   Plan plan = plan_for(3);
-  plan.late_answers = 50ms;
   Harness harness(plan);
   harness.answer(0, Op::acquire, Granted{});
   harness.answer(1, Op::acquire, Unreachable{});

@@ -88,6 +88,35 @@ TEST_CASE("a released vote is not released again; one that only cools, or failed
   CHECK(server.read().empty());
 }
 
+TEST_CASE("at the end, a server may lose a release only if it has read what came before") {
+  PlayedServer server;
+  redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                           [] { return std::string("{}"); }, {}, {});
+  servers.ask(ask(lock::Op::acquire), kStart);
+  CHECK_FALSE(servers.loses_requests());
+  SUBCASE("it has read nothing, and will read all together") {
+    servers.ask(ask(lock::Op::release), kStart);
+    CHECK_FALSE(servers.loses_requests());
+  }
+  SUBCASE("it has read the acquire, and its answer may fail before it reads the release") {
+    server.read();
+    servers.ask(ask(lock::Op::release), kStart);
+    CHECK(servers.loses_requests());
+    server.read();
+    server.write(array_of({"refused"}) + array_of({"refused"}) + array_of({"missing"}) +
+                 array_of({"free", ""}));
+    servers.turn(kStart);
+    CHECK_FALSE(servers.loses_requests());
+  }
+  SUBCASE("it has answered the acquire") {
+    server.read();
+    server.write(array_of({"refused"}) + array_of({"refused"}));
+    servers.turn(kStart);
+    servers.ask(ask(lock::Op::release), kStart);
+    CHECK_FALSE(servers.loses_requests());
+  }
+}
+
 TEST_CASE("a subscription that was refused is not asked for again, and one that failed is") {
   PlayedServer server;
   redis::Endpoint& endpoint = server.endpoint();

@@ -181,7 +181,10 @@ void Link::flush(lock::Instant now) {
   if (errand_) return;  // nothing begins before it is done
   while (Pipeline::Pending* const next = pipeline_.next_to_send()) {
     const bool begins = next->written == 0;
+    const bool alone = begins && pipeline_.is_first(*next);
+    all_unread_ = alone || (all_unread_ && unread_ > 0 && stream_->unread() == unread_);
     const ssize_t n = stream_->write(next->rest());
+    unread_ = stream_->unread();
     pipeline_.sent(*next, n > 0 ? static_cast<std::size_t>(n) : 0, now);
     if (begins && n > 0 && !next->keeps_deadline) next->deadline = now + timeouts_.request;
     // A broken connection is left to receive(): the server's last reply may still be there.

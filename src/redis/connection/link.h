@@ -71,6 +71,13 @@ class Link {
     return locator_.place() != nullptr ? *locator_.place() : endpoint_;
   }
 
+  /// If the connection ended now, the server might drop requests that it has not read: over a Unix
+  /// socket it stops to read once it cannot deliver an answer. If it has read none of them, it will
+  /// read all of them together, and answer then.
+  [[nodiscard]] bool loses_requests() const {
+    return stream_ && stream_->is_local() && !all_unread_ && !pipeline_.empty();
+  }
+
   void interests(std::vector<os::Interest>& out) const;
   /// Closes the connection without sending anything: it may belong to a forked child now. No
   /// request is answered any more.
@@ -141,6 +148,8 @@ class Link {
   bool dialed_again_ = false;  ///< see dial_again(); and it has carried out nothing since
   bool heard_ = false;         ///< the server has sent something over this connection
   lock::Instant heard_at_{};   ///< when it last did
+  bool all_unread_ = false;    ///< of a Unix socket: the server has read no unanswered request
+  int unread_ = 0;             ///< Stream::unread() after the last write
   bool lost_ = false;          ///< see take_lost()
   std::string redirection_;    ///< the latest one that answered a request, or empty
   lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment

@@ -71,6 +71,11 @@ class Pipeline {
   Pending* next_to_send();
   [[nodiscard]] bool can_send() const { return next() < requests_.size(); }
 
+  /// All requests before it are answered.
+  [[nodiscard]] bool is_first(const Pending& pending) const {
+    return &pending == &requests_.front();
+  }
+
   /// The kernel took `bytes` more of next_to_send().
   void sent(Pending& pending, std::size_t bytes, lock::Instant now);
 

@@ -210,6 +210,11 @@ class ServerSet {
   /// server that cannot send a reply because the process has ended does not read the rest.
   [[nodiscard]] bool awaits_replies() const;
 
+  /// As Link::loses_requests(), for any of them.
+  [[nodiscard]] bool loses_requests() const {
+    return std::ranges::any_of(links_, &Link::loses_requests);
+  }
+
   /// Closes every connection without sending anything: they belong to a forked child now.
   void drop_connections();
 

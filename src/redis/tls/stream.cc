@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "redis/tls/stream.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -146,7 +148,7 @@ struct Stream::Tls {
 };
 
 Stream::Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint)
-    : socket_(std::move(socket)) {
+    : socket_(std::move(socket)), local_(endpoint.kind == Endpoint::Kind::unix_socket) {
   if (tls != nullptr) tls_ = std::make_unique<Tls>(*tls, endpoint);
 }
 
@@ -233,6 +235,11 @@ void Stream::abandon() {
 
 std::optional<lock::Unreachable> Stream::failure() const {
   return tls_ ? tls_->failure : std::nullopt;
+}
+
+int Stream::unread() const {
+  int bytes = 0;
+  return local_ && ::ioctl(socket_.get(), SIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
 
 bool Stream::has_rest() const {

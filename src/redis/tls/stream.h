@@ -44,6 +44,13 @@ class Stream {
   void send_rest();
   [[nodiscard]] bool has_rest() const;
 
+  /// The server is reached over a Unix socket.
+  [[nodiscard]] bool is_local() const { return local_; }
+
+  /// A measure of the bytes that were sent and that the server has not read, in units of the
+  /// kernel; always 0 unless it is_local().
+  [[nodiscard]] int unread() const;
+
   /// The connection will end without a notice to the server: a forked child goes on with it.
   void abandon();
 
@@ -59,6 +66,7 @@ class Stream {
   ssize_t receive();
 
   os::Fd socket_;
+  bool local_;
   std::unique_ptr<Tls> tls_;
 };
 

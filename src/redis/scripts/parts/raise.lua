@@ -6,7 +6,9 @@ for _, name in ipairs({'value', 'run_id'}) do
 end
 local run_id = ''
 local about = redis.pcall('INFO', 'server')
-if type(about) == 'string' then run_id = string.match(about, 'run_id:(%w+)') or '' end
+if type(about) == 'string' then
+  run_id = string.match(about, '^run_id:(%w+)', string.find(about, 'run_id:', 1, true)) or ''
+end
 
 local last = redis.call('HMGET', KEYS[3], 'value', 'run_id')
 -- It replaces nothing but a number, and acquire.lua could go on from it.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Ends the script if this server is a replica.
-local host, port = string.match(tostring(redis.pcall('INFO', 'replication')),
-                                'role:[^m].-host:(%C+).-port:(%d+)')
+local role = tostring(redis.pcall('INFO', 'replication'))
+local host, port = string.match(role, '^role:[^m].-host:(%C+).-port:(%d+)', string.find(role, 'role:', 1, true))
 if host then return {'replica', host .. ':' .. port} end

@@ -20,8 +20,10 @@ end
 
 -- A user without permission for INFO can recognize neither the server nor its age.
 local about = try('INFO', 'server') or ''
-local run_id = string.match(about, 'run_id:(%w+)') or ''
-local uptime = tonumber(string.match(about, 'uptime_in_seconds:(%-?%d+)')) or 0
+-- A pattern that begins with ^ is tried at one place, and finding that place in the text is fast.
+local run_id = string.match(about, '^run_id:(%w+)', string.find(about, 'run_id:', 1, true)) or ''
+local uptime = string.match(about, '^uptime_in_seconds:(%-?%d+)', string.find(about, 'uptime_in_s', 1, true))
+uptime = tonumber(uptime) or 0
 local away = replica()
 if away then return away end
 

@@ -93,11 +93,11 @@ std::string RollOut::sentence() const {
 }
 
 RollOutSurvey::RollOutSurvey(const config::Settings& settings)
-    : settings_(settings), ours_(driver::server_list(settings)) {}
+    : settings_(settings), seen_{.ours = driver::server_list(settings)} {}
 
 void RollOutSurvey::take(const records::Holder& who, milliseconds at) {
   if (who.host.empty()) return;
-  const Relation relation = ours_.relation(who.list);
+  const Relation relation = seen_.ours.relation(who.list);
   if (relation != Relation::same) {
     others_until_ = std::max<milliseconds>(others_until_, at + settings_.restart_grace);
     seen_.any_other = seen_.any_other || relation != Relation::unknown;
@@ -120,7 +120,7 @@ void RollOutSurvey::take(const observe::Observed& lock, milliseconds now) {
   }
   // After the next step, a quorum of the new list need not have this mark.
   const auto who = lock.last_run ? records::read_holder(lock.last_run->who) : std::nullopt;
-  if (who && ours_.relation(who->list) != Relation::same) {
+  if (who && seen_.ours.relation(who->list) != Relation::same) {
     others_until_ = std::max<milliseconds>(others_until_, now + lock.last_run->left);
   }
 }
@@ -154,9 +154,9 @@ RollOut RollOutSurvey::result(std::size_t silent, std::size_t unread, millisecon
   return result;
 }
 
-std::vector<Finding> diagnose_lists(const RollOut& roll_out, const diag::ServerList& ours) {
+std::vector<Finding> diagnose_lists(const RollOut& roll_out) {
   std::vector<Finding> findings{
-      {judge_number(ours.servers().size(), roll_out.ours_is_step), {}, "servers"},
+      {judge_number(roll_out.ours.servers().size(), roll_out.ours_is_step), {}, "servers"},
       {{Level::ok, roll_out.sentence()}, {}, "roll-out"}};
   for (const auto& [host, seen] : roll_out.hosts) {
     if (seen.relation != Relation::apart) continue;
@@ -164,7 +164,7 @@ std::vector<Finding> diagnose_lists(const RollOut& roll_out, const diag::ServerL
         {{Level::warning,
           fmt::format("{} uses other servers ({}), so that two jobs may run at the same time; "
                       "compare redlock config on both hosts",
-                      host, ours.names(seen.list))},
+                      host, roll_out.ours.names(seen.list))},
          {},
          "roll-out"});
   }
@@ -193,13 +193,13 @@ RollOut survey(const cli::Check& request) {
   return survey.result(static_cast<std::size_t>(std::ranges::count(silent, true)), unread, now);
 }
 
-std::string as_table(const RollOut& roll_out, const diag::ServerList& ours,
-                     const diag::Screen& screen) {
+std::string as_table(const RollOut& roll_out, const diag::Screen& screen) {
   std::vector<std::array<std::string, 3>> lines{{"HOST", "LIST", "LAST SEEN"}};
   for (const auto& [host, seen] : roll_out.hosts) {
     const auto ago = diag::ago(seen.last);
     const bool now = !ago || *ago < std::chrono::seconds(1);
-    lines.push_back({host, list_text(seen, ours), now ? "now" : diag::for_people(*ago) + " ago"});
+    lines.push_back(
+        {host, list_text(seen, roll_out.ours), now ? "now" : diag::for_people(*ago) + " ago"});
   }
   std::array<std::size_t, 2> widths{};
   for (const auto& line : lines) {

@@ -20,6 +20,7 @@ struct HostSeen {
 };
 
 struct RollOut {
+  diag::ServerList ours{};                  ///< what the others are compared with
   std::map<std::string, HostSeen> hosts{};  ///< by name
   std::vector<std::string> waits_for{};     ///< safe to print; empty: the next step may begin
   bool any_other = false;                   ///< another list was used, by a host that we know
@@ -45,7 +46,6 @@ class RollOutSurvey {
 
  private:
   const config::Settings& settings_;
-  diag::ServerList ours_;
   RollOut seen_;
   std::chrono::milliseconds others_until_{};  ///< before that moment, another list may matter
   std::chrono::milliseconds step_until_{};    ///< see RollOut::ours_is_step
@@ -53,15 +53,14 @@ class RollOutSurvey {
 
 /// What is said about the number of servers, the sentence, and a warning for each host whose list
 /// need not share a server with ours.
-std::vector<Finding> diagnose_lists(const RollOut& roll_out, const diag::ServerList& ours);
+std::vector<Finding> diagnose_lists(const RollOut& roll_out);
 
 /// Asks all servers about the lock, or, without a name, about all locks. It reads their logs for a
 /// few seconds, or longer if the user asks for details. Throws Error (71, 78).
 RollOut survey(const cli::Check& request);
 
 /// A table with a line for each host, which fits the screen.
-std::string as_table(const RollOut& roll_out, const diag::ServerList& ours,
-                     const diag::Screen& screen);
+std::string as_table(const RollOut& roll_out, const diag::Screen& screen);
 
 records::Json to_json(const RollOut& roll_out);
 

@@ -173,7 +173,7 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
       if (finding->server == first->server) out += lines_of(*finding, checks, screen);
     }
   }
-  if (roll_out.is_on_its_way()) out += as_table(roll_out, driver::server_list(settings), screen);
+  if (roll_out.is_on_its_way()) out += as_table(roll_out, screen);
   const Totals totals = count(findings);
   const auto usable = std::ranges::count_if(inspectors, can_vote, &check::Inspector::inspection);
   std::string sum = fmt::format(
@@ -195,7 +195,6 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
                     const RollOut& roll_out, const config::Settings& settings, ExitStatus status) {
   using records::Json;
-  const diag::ServerList list = driver::server_list(settings);
   std::vector<Json> servers;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const check::Inspection& inspection = inspectors[server].inspection();
@@ -208,7 +207,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
     }
     const auto up = uptime(inspection);
     servers.push_back(Json::object({{"server", settings.servers[server].display()},
-                                    {"hash", list.servers()[server].hash},
+                                    {"hash", roll_out.ours.servers()[server].hash},
                                     {"usable", can_vote(inspection)},
                                     {"version", text("redis_version")},
                                     {"run_id", text("run_id")},
@@ -268,7 +267,7 @@ Exit carry_out(const cli::Check& request) {
   std::ranges::move(diagnose_set(settings), all);
   std::ranges::move(diagnose_self_test(self_test, settings, tried), all);
   const RollOut roll_out = survey(request);
-  std::ranges::move(diagnose_lists(roll_out, driver::server_list(settings)), all);
+  std::ranges::move(diagnose_lists(roll_out), all);
   const ExitStatus status = status_of(count(findings).worst, self_test, tried);
   if (request.json) {
     return driver::print(as_json(findings, inspectors, roll_out, settings, status), status);

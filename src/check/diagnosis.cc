@@ -276,22 +276,6 @@ Verdict judge_certificate(std::chrono::system_clock::time_point expires) {
   return {Level::warning, text + "; renew it"};
 }
 
-Verdict judge_number(std::size_t servers) {
-  const std::size_t spare = servers - lock::quorum(servers);
-  if (servers == 1) {
-    return {Level::ok, "one server: without it there is no lock (of three, one may fail)"};
-  }
-  if (servers == 2) {
-    return {Level::warning,
-            "2 servers: both are needed for a lock, so that they fail more often than one; use 3"};
-  }
-  if (servers % 2 == 0) {
-    return {Level::warning, fmt::format("{} servers: {} may fail, as with {}; use an odd number",
-                                        servers, spare, servers - 1)};
-  }
-  return {Level::ok, fmt::format("{} servers, {} of which may fail", servers, spare)};
-}
-
 Verdict judge_grace(const Settings& settings) {
   const std::string grace = config::format_duration(settings.grace());
   const std::string ttl = config::format_duration(settings.ttl);
@@ -400,7 +384,6 @@ std::vector<Finding> diagnose_set(const Settings& settings) {
     findings.push_back({std::move(verdict), {}, check});
   };
   for (const std::string& warning : settings.warnings) add("settings", {Level::warning, warning});
-  add("servers", judge_number(settings.servers.size()));
   std::string hashes;
   const diag::ServerList list = driver::server_list(settings);
   for (const auto& [hash, name] : list.servers()) {

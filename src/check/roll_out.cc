@@ -25,11 +25,36 @@ constexpr std::size_t kMostNamed = 5;  ///< hosts in a sentence
 constexpr std::chrono::seconds kTimeForLogs(3);
 constexpr std::chrono::seconds kTimeForDetails(15);
 
+/// An even number of servers is right between two steps of a roll-out. Whoever makes none for this
+/// long after the last run with another list keeps that number.
+constexpr std::chrono::days kStepLasts(7);
+
 std::string list_text(const HostSeen& seen, const diag::ServerList& ours) {
   if (seen.relation == Relation::same) return "present";
   if (seen.relation == Relation::unknown) return "not known";
   if (seen.relation == Relation::overlapping) return ours.difference(seen.list);
   return "other: " + ours.names(seen.list);
+}
+
+Verdict judge_number(std::size_t servers, bool is_step) {
+  const std::size_t spare = servers - lock::quorum(servers);
+  if (servers == 1) {
+    return {Level::ok, "one server: without it there is no lock (of three, one may fail)"};
+  }
+  if (servers % 2 == 1) {
+    return {Level::ok, fmt::format("{} servers, {} of which may fail", servers, spare)};
+  }
+  if (is_step) {
+    return {Level::ok,
+            fmt::format("{} servers, in the middle of a roll-out: {} may fail until the next step",
+                        servers, spare == 0 ? "none" : std::to_string(spare))};
+  }
+  if (servers == 2) {
+    return {Level::warning,
+            "2 servers: both are needed for a lock, so that they fail more often than one; use 3"};
+  }
+  return {Level::warning, fmt::format("{} servers: {} may fail, as with {}; use an odd number",
+                                      servers, spare, servers - 1)};
 }
 
 /// `silent`: by server, whether it could not be asked about everything. Returns how many logs it
@@ -68,17 +93,20 @@ std::string RollOut::sentence() const {
 }
 
 RollOutSurvey::RollOutSurvey(const config::Settings& settings)
-    : settings_(settings), ours_(driver::server_list(settings)) {}
+    : settings_(settings), seen_{.ours = driver::server_list(settings)} {}
 
 void RollOutSurvey::take(const records::Holder& who, milliseconds at) {
   if (who.host.empty()) return;
-  const Relation relation = ours_.relation(who.list);
+  const Relation relation = seen_.ours.relation(who.list);
   if (relation != Relation::same) {
     others_until_ = std::max<milliseconds>(others_until_, at + settings_.restart_grace);
-    any_other_ = any_other_ || relation != Relation::unknown;
+    seen_.any_other = seen_.any_other || relation != Relation::unknown;
   }
-  const HostSeen seen{diag::printable(who.host, kMostHost), at, relation, who.list};
-  HostSeen& known = hosts_.emplace(seen.host, seen).first->second;
+  if (relation == Relation::overlapping) {
+    step_until_ = std::max<milliseconds>(step_until_, at + kStepLasts);
+  }
+  const HostSeen seen{at, relation, who.list};
+  HostSeen& known = seen_.hosts.emplace(diag::printable(who.host, kMostHost), seen).first->second;
   if (std::pair(at, relation) > std::pair(known.last, known.relation)) known = seen;
 }
 
@@ -92,14 +120,14 @@ void RollOutSurvey::take(const observe::Observed& lock, milliseconds now) {
   }
   // After the next step, a quorum of the new list need not have this mark.
   const auto who = lock.last_run ? records::read_holder(lock.last_run->who) : std::nullopt;
-  if (who && ours_.relation(who->list) != Relation::same) {
+  if (who && seen_.ours.relation(who->list) != Relation::same) {
     others_until_ = std::max<milliseconds>(others_until_, now + lock.last_run->left);
   }
 }
 
 RollOut RollOutSurvey::result(std::size_t silent, std::size_t unread, milliseconds now) const {
-  RollOut result{.hosts = {}, .waits_for = {}, .any_other = any_other_};
-  for (const auto& [host, seen] : hosts_) result.hosts.push_back(seen);
+  RollOut result = seen_;
+  result.ours_is_step = step_until_ > now;
   const std::size_t servers = settings_.servers.size();
   if (servers - silent < lock::quorum(servers)) {
     result.waits_for.push_back(observe::too_few(servers - silent, servers));
@@ -109,8 +137,8 @@ RollOut RollOutSurvey::result(std::size_t silent, std::size_t unread, millisecon
                                ", try redlock check NAME");
   }
   std::vector<std::string_view> behind;
-  for (const HostSeen& seen : result.hosts) {
-    if (seen.relation != Relation::same) behind.push_back(seen.host);
+  for (const auto& [host, seen] : result.hosts) {
+    if (seen.relation != Relation::same) behind.push_back(host);
   }
   if (!behind.empty()) {
     const std::size_t more = behind.size() - std::min(behind.size(), kMostNamed);
@@ -126,15 +154,17 @@ RollOut RollOutSurvey::result(std::size_t silent, std::size_t unread, millisecon
   return result;
 }
 
-std::vector<Finding> diagnose_lists(const RollOut& roll_out, const diag::ServerList& ours) {
-  std::vector<Finding> findings{{{Level::ok, roll_out.sentence()}, {}, "roll-out"}};
-  for (const HostSeen& seen : roll_out.hosts) {
+std::vector<Finding> diagnose_lists(const RollOut& roll_out) {
+  std::vector<Finding> findings{
+      {judge_number(roll_out.ours.servers().size(), roll_out.ours_is_step), {}, "servers"},
+      {{Level::ok, roll_out.sentence()}, {}, "roll-out"}};
+  for (const auto& [host, seen] : roll_out.hosts) {
     if (seen.relation != Relation::apart) continue;
     findings.push_back(
         {{Level::warning,
           fmt::format("{} uses other servers ({}), so that two jobs may run at the same time; "
                       "compare redlock config on both hosts",
-                      seen.host, ours.names(seen.list))},
+                      host, roll_out.ours.names(seen.list))},
          {},
          "roll-out"});
   }
@@ -163,14 +193,13 @@ RollOut survey(const cli::Check& request) {
   return survey.result(static_cast<std::size_t>(std::ranges::count(silent, true)), unread, now);
 }
 
-std::string as_table(const RollOut& roll_out, const diag::ServerList& ours,
-                     const diag::Screen& screen) {
+std::string as_table(const RollOut& roll_out, const diag::Screen& screen) {
   std::vector<std::array<std::string, 3>> lines{{"HOST", "LIST", "LAST SEEN"}};
-  for (const HostSeen& seen : roll_out.hosts) {
+  for (const auto& [host, seen] : roll_out.hosts) {
     const auto ago = diag::ago(seen.last);
     const bool now = !ago || *ago < std::chrono::seconds(1);
     lines.push_back(
-        {seen.host, list_text(seen, ours), now ? "now" : diag::for_people(*ago) + " ago"});
+        {host, list_text(seen, roll_out.ours), now ? "now" : diag::for_people(*ago) + " ago"});
   }
   std::array<std::size_t, 2> widths{};
   for (const auto& line : lines) {
@@ -188,8 +217,9 @@ std::string as_table(const RollOut& roll_out, const diag::ServerList& ours,
 records::Json to_json(const RollOut& roll_out) {
   using records::Json;
   constexpr std::string_view kInOrder[] = {"same", "unknown", "overlapping", "apart"};
-  const auto host = [&](const HostSeen& seen) {
-    observe::Members members{{"host", seen.host},
+  const auto object = [&](const auto& each) {
+    const auto& [host, seen] = each;
+    observe::Members members{{"host", host},
                              {"list", observe::list_json(seen.list)},
                              {"relation", kInOrder[static_cast<std::size_t>(seen.relation)]}};
     observe::add_time(members, "last", "last_ms", seen.last);
@@ -198,7 +228,7 @@ records::Json to_json(const RollOut& roll_out) {
   return Json::object(
       {{"may_begin", roll_out.waits_for.empty()},
        {"waits_for", Json::array({roll_out.waits_for.begin(), roll_out.waits_for.end()})},
-       {"hosts", observe::array_of(roll_out.hosts, host)}});
+       {"hosts", observe::array_of(roll_out.hosts, object)}});
 }
 
 }  // namespace redlock::check

@@ -261,12 +261,13 @@ void Obstacles::note_round(const Attempt& ended, bool unavailable) {
     free_somewhere = free_somewhere || (answer.empty() && answers_[server].empty());
     answers_[server] = std::move(answer);
   }
-  spare_holder(free_somewhere ? quorum(answers_.size()) : 1);
+  spare_holder(free_somewhere ? blocking_minority(answers_.size()) : 1);
   judge();
 }
 
 /// The value that most servers hold, `at_least` that many, may be the holder's: those servers are
-/// free after its release. If other servers are free already, it must have a quorum to be that.
+/// free after its release. If other servers are free already, it must keep us from a quorum to be
+/// that: a holder whose list has one server less may have no more of ours.
 void Obstacles::spare_holder(std::size_t at_least) {
   std::map<std::string_view, std::size_t> values;
   std::string_view holder;

@@ -58,7 +58,7 @@ bool is_foreign(const Refused& refusal) {
 void Waiter::round_ended(const Attempt& attempt, bool quorum_answered, Effects& effects) {
   if (!quorum_answered) return leave(effects);
   note_places(attempt);
-  const bool refused = attempt.refused() >= quorum(attempt.votes().size());
+  const bool refused = attempt.refused() >= blocking_minority(attempt.votes().size());
   const bool joins = refused && !in_queue_;
   if (joins && ticket_ == 0) {
     for (const Attempt::Vote& vote : attempt.votes()) {

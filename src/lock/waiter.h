@@ -22,9 +22,9 @@ class Waiter {
   /// The ticket that our requests carry, so that they put us into the queue; 0: we are in no queue.
   [[nodiscard]] Ticket ticket() const { return in_queue_ ? ticket_ : 0; }
 
-  /// After a round in vain. Joins if a quorum refused, and notes our place; leaves if fewer than a
-  /// quorum answered: a waiter that cannot get the lock must not hold up others that can. It keeps
-  /// its ticket for the next time.
+  /// After a round in vain. Joins if the refusals leave no quorum, and notes our place; leaves if
+  /// fewer than a quorum answered: a waiter that cannot get the lock must not hold up others that
+  /// can. It keeps its ticket for the next time.
   void round_ended(const Attempt& attempt, bool quorum_answered, Effects& effects);
 
   /// Leaves the queue everywhere, if we are in one. `has_lock`: because we have got the lock.

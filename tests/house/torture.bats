@@ -7,6 +7,7 @@
 #
 #   tests/torture/torture --servers 5 --contenders 12 --locks 2 --seconds 60 --seed 7
 #   tests/torture/soak --seconds 60 --waiters 300
+#   tests/torture/roll_out
 
 load ../lib/common
 
@@ -47,6 +48,12 @@ torture() {
   assert_status 1
   [[ $output =~ ,\ [1-9][0-9]*\ overlaps, ]] || fail "$output"
   assert_contains "$stderr" 'the logs are in '
+}
+
+@test "roll_out sees real overlaps: a list without a server of the one before" {
+  TMPDIR=$SCRATCH run --separate-stderr "$TORTURE/roll_out" --lists A,BC --seconds 1 --herds 0
+  assert_status 1
+  assert_contains "$stderr" 'roll_out: A > BC: overlap: '
 }
 
 @test "60 waiters in the queue, killed at random, and servers stopped: never two jobs, served in order, nothing left" {

@@ -726,6 +726,30 @@ assert roll["may_begin"] is False and len(roll["waits_for"]) == 1, roll
 relations = {host["host"]: host["relation"] for host in roll["hosts"]}
 assert relations == {"old": "same", "web1": "same", "web2": "same", "web3": "apart"}, roll' <<<"$output" || fail "$output"
 }
+
+@test "check: in the middle of a roll-out an even number of servers is right, a week later it is not" {
+  servers 4
+  local three
+  three=$(list_of "$A_URI" "$B_URI" "$C_URI")
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI $D_URI"
+  logged_on web1 $((8 * 86400000)) "$three" A B C # of another roll-out
+  check
+  found warning servers '4 servers: 1 may fail, as with 3; use an odd number'
+  logged_on web1 $((6 * 86400000)) "$three" A B C
+  logged_on web1 60000 "$(list_of "$A_URI" "$B_URI" "$C_URI" "$D_URI")" A B C D
+  check
+  found ok servers '4 servers, in the middle of a roll-out: 1 may fail until the next step'
+  found ok roll-out 'the next step may begin'
+  REDLOCK_SERVERS="$A_URI $B_URI" check # of three servers to two, on the way to one
+  found ok servers '2 servers, in the middle of a roll-out: none may fail until the next step'
+  # Lists that need not share a server are no roll-out.
+  cli A del 'redlock:{job}:log' >/dev/null
+  cli B del 'redlock:{job}:log' >/dev/null
+  logged_on web1 60000 "$(list_of "$D_URI")" A B
+  REDLOCK_SERVERS="$A_URI $B_URI" check
+  found warning servers '2 servers: both are needed for a lock, so that they fail more often than one; use 3'
+}
+
 # has_row WORDS: a line of the table begins with them, blank for blank (but for their number).
 has_row() { tr -s ' ' <<<"$output" | grep -qF -- " $1" || fail "no row '$1':" "$output"; }
 

@@ -63,6 +63,20 @@ rolls() {
   rolls "$A_URI $B_URI $C_URI" "$A_URI $B_URI $C_URI $D_URI" "$B_URI $C_URI $D_URI"
 }
 
+@test "roll-out: a waiter with two servers has its turn, though all others have one of them" {
+  servers 2
+  local number
+  : >"$SCRATCH/log"
+  for number in 1 2 3 4; do
+    echo "$A_URI" >"$SCRATCH/list.$number"
+    host "$number"
+  done
+  more_jobs 8
+  REDLOCK_SERVERS="$A_URI $B_URI" "$REDLOCK" run -w "$BOUND" L -- true || fail "status $? instead of a turn"
+  : >"$SCRATCH/over"
+  for number in "${BACKGROUND[@]}"; do await "$number"; done
+}
+
 @test "roll-out: lists that need not share a server let two jobs run, so this suite would see it" {
   servers 2
   rolls "$A_URI" "$B_URI" 2>"$SCRATCH/seen" && fail "no overlap: the jobs did not meet"

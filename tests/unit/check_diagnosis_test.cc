@@ -233,11 +233,9 @@ TEST_CASE("diagnosis: how a lock that was not had is told") {
   CHECK(findings.back().text.find("redis://db0:6379: gone fishing") != std::string::npos);
 }
 
-TEST_CASE("diagnosis: numbers of servers, the grace and the restart grace") {
+TEST_CASE("diagnosis: the grace and the restart grace") {
   CHECK(worst(diagnose_set(settings_for(1))) == Level::ok);
-  CHECK(worst(diagnose_set(settings_for(2))) == Level::warning);
   CHECK(worst(diagnose_set(settings_for(3))) == Level::ok);
-  CHECK(worst(diagnose_set(settings_for(4))) == Level::warning);
   config::Settings settings = settings_for(3);
   settings.restart_grace = 0s;
   CHECK(worst(diagnose_set(settings)) == Level::warning);

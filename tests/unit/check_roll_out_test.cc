@@ -64,8 +64,8 @@ TEST_CASE("roll-out: it waits for each host whose last list is another one, howe
         "the next step must wait: the list of weekly is another one, or not known");
   CHECK(some.is_on_its_way());
   REQUIRE(some.hosts.size() == 3);
-  CHECK(some.hosts[0].relation == Relation::same);
-  CHECK(some.hosts[2].relation == Relation::overlapping);
+  CHECK(some.hosts.at("web1").relation == Relation::same);
+  CHECK(some.hosts.at("weekly").relation == Relation::overlapping);
   const RollOut old = Seen().at(1h, "web1", "").result();
   CHECK(old.sentence() == "the next step must wait: the list of web1 is another one, or not known");
   CHECK_FALSE_MESSAGE(old.any_other, "redlock 1.0 says nothing: that alone is no roll-out");
@@ -82,7 +82,7 @@ TEST_CASE("roll-out: it waits for a grace after the last run with another list")
 
 TEST_CASE("roll-out: of what a host says at the same time, the worst counts") {
   const auto relation = [](const std::string& first, const std::string& second) {
-    return Seen().at(0s, "web1", first).at(0s, "web1", second).result().hosts[0].relation;
+    return Seen().at(0s, "web1", first).at(0s, "web1", second).result().hosts.at("web1").relation;
   };
   CHECK(relation(list_with(3), list_with(4)) == Relation::overlapping);
   CHECK(relation(list_with(4), list_with(3)) == Relation::overlapping);
@@ -138,33 +138,49 @@ TEST_CASE("roll-out: a sentence names five hosts, and says how many more there a
 }
 
 TEST_CASE("roll-out: a host whose list need not share a server with ours is a warning") {
-  const diag::ServerList ours = driver::server_list(settings_for(3));
-  const auto found = diagnose_lists(
-      Seen().at(1h, "web1", list_with(1)).at(1h, "web2", list_with(2)).result(), ours);
-  REQUIRE(found.size() == 2);
-  CHECK(found[0].level == Level::ok);
-  CHECK(found[1].level == Level::warning);
-  CHECK(found[1].text ==
+  const auto found =
+      diagnose_lists(Seen().at(1h, "web1", list_with(1)).at(1h, "web2", list_with(2)).result());
+  REQUIRE(found.size() == 3);
+  CHECK(found[1].level == Level::ok);
+  CHECK(found[2].level == Level::warning);
+  CHECK(found[2].text ==
         "web1 uses other servers (redis://db0:6379), so that two jobs may run at the same time; "
         "compare redlock config on both hosts");
 }
 
+TEST_CASE("roll-out: an even number of servers is a warning, but not in the middle of one") {
+  const auto level = [](std::size_t servers, bool is_step) {
+    return diagnose_lists(
+               {.ours = driver::server_list(settings_for(servers)), .ours_is_step = is_step})[0]
+        .level;
+  };
+  for (const std::size_t servers : {1U, 2U, 3U, 4U, 5U, 6U}) {
+    CHECK(level(servers, false) == (servers % 2 == 0 ? Level::warning : Level::ok));
+    CHECK(level(servers, true) == Level::ok);
+  }
+  const auto is_step = [](std::chrono::milliseconds ago, std::size_t servers) {
+    return Seen().at(ago, "web1", list_with(servers)).at(0s, "web1", list_with(3)).result();
+  };
+  CHECK(is_step(167h, 4).ours_is_step);
+  CHECK_FALSE(is_step(169h, 4).ours_is_step);
+  CHECK_FALSE(is_step(1h, 1).ours_is_step);
+}
+
 TEST_CASE("roll-out: the table, which foreign text cannot break") {
-  const diag::ServerList ours = driver::server_list(settings_for(3));
   const RollOut some = Seen()
                            .at(0s, "new", list_with(3))
                            .at(1h, "old", list_with(2))
                            .at(2h, "older", list_with(1))
                            .at(3h, "odd\033[31m\n", "x")
                            .result();
-  std::string table = as_table(some, ours, {});
+  std::string table = as_table(some, {});
   CHECK(table.find('\033') == std::string::npos);
   CHECK(std::ranges::count(table, '\n') == 5);
   for (std::size_t at = 0; (at = table.find("  ", at)) != std::string::npos;) table.erase(at, 1);
   CHECK(table.find(" new present ") != std::string::npos);
   CHECK(table.find(" old without redis://db2:6379 ") != std::string::npos);
   CHECK(table.find(" older other: redis://db0:6379 ") != std::string::npos);
-  CHECK(as_table(some, ours, {.width = 20}).find("…") != std::string::npos);
+  CHECK(as_table(some, {.width = 20}).find("…") != std::string::npos);
 }
 
 }  // namespace

@@ -272,6 +272,25 @@ TEST_CASE("queue: who can win when the holder has released stays in the queue") 
   }
 }
 
+TEST_CASE("queue: a holder may have a list with one server less: then fewer than a quorum refuse") {
+  const Refused holder = in_line(held_by("holder"), 7);
+  const std::vector<std::vector<Answer>> rounds{
+      {Granted{}, holder},
+      {Granted{}, no_answer(false), holder, holder},
+  };
+  for (const std::vector<Answer>& answers : rounds) {
+    Harness harness(plan_for(answers.size()));
+    for (int round = 0; round < 4; ++round) {
+      for (ServerIndex server = 0; server < answers.size(); ++server) {
+        harness.answer(server, Op::acquire, answers[server]);
+      }
+      harness.pass_pause();
+    }
+    CHECK(harness.count<JoinQueue>() >= 1);
+    CHECK_FALSE(harness.session.waiting().obstructed);
+  }
+}
+
 TEST_CASE("queue: a slot that somebody has is no obstacle: another one may be free there") {
   Plan plan = plan_for(3);
   plan.slots = 2;

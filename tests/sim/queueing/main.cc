@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   bool found = false;
   for (const auto scenarios :
        {order_scenarios, fault_scenarios, soak_scenarios, herd_scenarios, cost_scenarios,
-        shared_scenarios, edge_scenarios, newest_scenarios}) {
+        shared_scenarios, edge_scenarios, newest_scenarios, list_scenarios}) {
     for (const Scenario& each : scenarios) {
       if (each.name.find(options.only) == std::string_view::npos) continue;
       found = true;

@@ -18,21 +18,27 @@ Waiter random_id(std::uint32_t number) {
   return ((number + 1) * 0x9e3779b1U) | 1U;
 }
 
+/// 8 digits, as the id of a real list has.
+std::string list_id(const ServerList& list) {
+  return std::to_string(10'000'000 + list.first * 100 + list.count);
+}
+
 }  // namespace
 
 Process::Process(World& world, const ProcessPlan& plan, std::uint32_t number)
     : world_(world),
       plan_(plan),
+      list_(plan.list == nullptr ? ServerList{0, world.hosts().size()} : *plan.list),
       number_(number),
       waiter_(for_mode(random_id(number), plan.mode)),
-      cut_until_(world.hosts().size()),
-      keeps_until_(world.hosts().size()) {}
+      cut_until_(list_.count),
+      keeps_until_(list_.count) {}
 
 void Process::start() {
   const Settings& settings = world_.settings();
   began_ = now_();
   lock::Plan plan{};
-  plan.servers = world_.hosts().size();
+  plan.servers = list_.count;
   plan.timing = {.ttl = settings.ttl, .grace = settings.ttl / 10};
   plan.timing.min_hold = plan_.min_hold;
   plan.slots = plan_.mode.slots;
@@ -50,10 +56,12 @@ void Process::start() {
   context_.restart_grace = plan_.restart_grace_s * 1s;
   context_.newest = plan_.newest;
   context_.build = plan_.build;
-  for (std::size_t i = 0; i < world_.hosts().size(); ++i) {
+  if (plan_.list != nullptr) context_.list = list_id(list_);
+  for (std::size_t i = 0; i < list_.count; ++i) {
     Distance distance = plan_.distance;
     if (i < plan_.farther.size()) distance.one_way += plan_.farther[i];
-    wires_.push_back(std::make_unique<Wire>(*this, world_.hosts()[i], distance));
+    Host& host = world_.hosts()[list_.first + i];
+    wires_.push_back(std::make_unique<Wire>(*this, i, host, distance));
     links_.emplace_back().begin({.transport = wires_.back().get(),
                                  .context = &context_,
                                  .tokens = &tokens_,
@@ -211,9 +219,10 @@ void Process::kill() {
 
 void Process::cut(std::size_t server, Time until) {
   notes.hindered_until = std::max(notes.hindered_until, until + kComesBack);
-  cut_until_[server] = std::max(cut_until_[server], until);
+  const std::size_t index = server - list_.first;
+  cut_until_[index] = std::max(cut_until_[index], until);
   // TCP_USER_TIMEOUT
-  wires_[server]->cut(until, std::max<Time>(1s, world_.settings().ttl / 6));
+  wires_[index]->cut(until, std::max<Time>(1s, world_.settings().ttl / 6));
 }
 
 void Process::finish(State state) {
@@ -241,7 +250,7 @@ Time Wire::arrival_here() {
 }
 
 void Wire::tell(ConnectionId id, Inbound inbound) {
-  if (!ended_ && id == connection_) process_.received(host_.index(), std::move(inbound));
+  if (!ended_ && id == connection_) process_.received(index_, std::move(inbound));
 }
 
 ConnectionId Wire::dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) {
@@ -292,7 +301,7 @@ void Wire::subscribe() {
     host_.subscribe(process_.waiter());
     timeline().after(then, [this, subscription] {
       if (ended_ || subscription != subscription_ || !host_.working()) return;
-      process_.subscribed(host_.index());
+      process_.subscribed(index_);
     });
   });
 }

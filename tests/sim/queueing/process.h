@@ -26,6 +26,18 @@ struct Distance {
   Time jitter = std::chrono::microseconds(50);
 };
 
+/// The servers that a process knows: this many of the world's, from one on.
+struct ServerList {
+  std::size_t first = 0;
+  std::size_t count = 0;
+
+  auto operator<=>(const ServerList&) const = default;
+  [[nodiscard]] bool contains(std::size_t server) const {
+    return server >= first && server < first + count;
+  }
+  [[nodiscard]] std::size_t quorum() const { return lock::quorum(count); }
+};
+
 struct ProcessPlan {
   Distance distance{};                   ///< from every server
   std::vector<Time> farther{};           ///< by server: one way, in addition
@@ -40,6 +52,8 @@ struct ProcessPlan {
   std::optional<std::uint64_t> build{};  ///< --build
   bool replaces = false;                 ///< --replace
   bool loops = false;                    ///< the next run begins when this one has ended
+  /// As it is when the run begins; none: all servers.
+  const ServerList* list = nullptr;
 };
 
 /// A waiter that was stopped or cut off comes back to its place when it has asked again.
@@ -52,8 +66,9 @@ class Process;
 /// order, and wake-ups. link.h has the connections.
 class Wire final : public Transport {
  public:
-  Wire(Process& process, Host& host, const Distance& distance)
-      : process_(process), host_(host), distance_(distance) {}
+  /// `index`: of the server in the process's list.
+  Wire(Process& process, std::size_t index, Host& host, const Distance& distance)
+      : process_(process), index_(index), host_(host), distance_(distance) {}
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
@@ -81,6 +96,7 @@ class Wire final : public Transport {
   void tell(ConnectionId id, Inbound inbound);
 
   Process& process_;
+  std::size_t index_;
   Host& host_;
   Distance distance_;
   ConnectionId connection_ = 0;  ///< its number: what belongs to an earlier one is void
@@ -120,11 +136,11 @@ class Process final : public lock::Performer {
   void resume();
   /// SIGKILL, of its job too.
   void kill();
-  /// It reaches that server no more until then.
+  /// It reaches that server of the world no more until then.
   void cut(std::size_t server, Time until);
-  void wake(std::size_t server, lock::Duration in) { wires_[server]->wake(in); }
+  void wake(std::size_t server, lock::Duration in) { wires_[server - list_.first]->wake(in); }
 
-  /// What it hears over its wires.
+  /// What it hears over its wires. Of `server`: its index in the list.
   void received(std::size_t server, Inbound inbound);
   void woken(lock::Duration in) { take(lock::Woken{in}); }
   void subscribed(lock::ServerIndex server) { take(lock::Subscribed{server}); }
@@ -144,10 +160,16 @@ class Process final : public lock::Performer {
   [[nodiscard]] Time began() const { return began_; }
   [[nodiscard]] Time job_began() const { return job_began_; }
   [[nodiscard]] std::size_t most_asked() const { return most_asked_; }
-  [[nodiscard]] bool reaches(std::size_t server) const { return cut_until_[server] <= now_(); }
+  [[nodiscard]] const ServerList& list() const { return list_; }
+  /// `server`: of the world.
+  [[nodiscard]] bool reaches(std::size_t server) const {
+    return list_.contains(server) && cut_until_[server - list_.first] <= now_();
+  }
   [[nodiscard]] World& world() const { return world_; }
-  /// It said that this server may keep the lock, and until when.
-  [[nodiscard]] Time keeps_until(std::size_t server) const { return keeps_until_[server]; }
+  /// It said that this server of the world may keep the lock, and until when.
+  [[nodiscard]] Time keeps_until(std::size_t server) const {
+    return list_.contains(server) ? keeps_until_[server - list_.first] : Time::zero();
+  }
 
   /// What the world knows of it.
   struct Notes {
@@ -176,6 +198,7 @@ class Process final : public lock::Performer {
 
   World& world_;
   ProcessPlan plan_;
+  ServerList list_;
   std::uint32_t number_;
   Waiter waiter_;
   AttemptTokens tokens_;

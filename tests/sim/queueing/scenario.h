@@ -62,9 +62,9 @@ struct Scenario {
 using Scenarios = std::span<const Scenario>;
 
 /// Those of order and of distance, of faults, of many faults, of `-n`, of cost, of readers and
-/// slots, of waiters that cannot win, and of --newest.
+/// slots, of waiters that cannot win, of --newest, and of lists of servers that change.
 extern const Scenarios order_scenarios, fault_scenarios, soak_scenarios, herd_scenarios,
-    cost_scenarios, shared_scenarios, edge_scenarios, newest_scenarios;
+    cost_scenarios, shared_scenarios, edge_scenarios, newest_scenarios, list_scenarios;
 
 // What several scenarios do.
 

@@ -37,6 +37,7 @@ World::World(const Settings& settings)
 Process& World::start(const ProcessPlan& plan) {
   const auto number = static_cast<std::uint32_t>(processes_.size());
   Process& process = *processes_.emplace_back(std::make_unique<Process>(*this, plan, number));
+  lists_.insert(process.list());
   count_waiting();
   waiting_.push_back(&process);
   process.start();
@@ -92,10 +93,21 @@ bool World::is_free_on(const Host& host) {
   return held == 0 || (!running_.empty() && static_cast<std::size_t>(held) < slots_of(owner));
 }
 
+bool World::is_free(const ServerList& list) {
+  const auto free = std::ranges::count_if(hosts_, [&](const Host& host) {
+    return list.contains(host.index()) && host.working() && is_free_on(host);
+  });
+  return static_cast<std::size_t>(free) >= list.quorum();
+}
+
+/// For somebody who waits.
 bool World::is_free() {
-  std::size_t free = 0;
-  for (const Host& host : hosts_) free += host.working() && is_free_on(host) ? 1 : 0;
-  return free >= lock::quorum(hosts_.size());
+  return std::ranges::any_of(lists_, [&](const ServerList& list) {
+    const auto waits = [&](const Process* each) {
+      return each->list() == list && can_be_served(*each);
+    };
+    return is_free(list) && (lists_.size() == 1 || std::ranges::any_of(waiting_, waits));
+  });
 }
 
 /// Nobody has it, or others have slots and the first one in the queue wants one, too.
@@ -145,8 +157,8 @@ bool World::somebody_could_win() {
   }
   const auto place = [](const Process* each) { return each->notes.queued_at.value_or(kForever); };
   std::ranges::stable_sort(able, {}, place);
-  const std::size_t quorum = lock::quorum(hosts_.size());
   for (const Process* each : able) {
+    const std::size_t quorum = each->list().quorum();
     std::size_t enters = 0;
     std::size_t blocked = 0;
     for (const Host& host : hosts_) {
@@ -188,7 +200,7 @@ void World::executed(Host& host, const Request& request) {
     Process& process = **asker;
     process.notes.in_queue |= 1U << host.index();
     const auto servers = static_cast<std::size_t>(std::popcount(process.notes.in_queue));
-    if (servers >= lock::quorum(hosts_.size()) && !process.notes.queued_at) {
+    if (servers >= process.list().quorum() && !process.notes.queued_at) {
       process.notes.queued_at = now();
     }
     idle = place > 2 && now() - process.began() > kNew;
@@ -263,7 +275,7 @@ void World::job_stopped(Process& process) {
     return host.working() && host.trouble() + settings_.ttl <= now() &&
            process.reaches(host.index()) && host.server().lasts(process.token(), now());
   });
-  if (static_cast<std::size_t>(holds) >= lock::quorum(hosts_.size())) ++numbers_.needless_losses;
+  if (static_cast<std::size_t>(holds) >= process.list().quorum()) ++numbers_.needless_losses;
 }
 
 /// 1 is for a lock that another has, 69 for servers that do not answer.
@@ -271,7 +283,7 @@ void World::judge_end(const Process& process) {
   const auto answered = static_cast<std::size_t>(std::ranges::count_if(hosts_, [&](Host& host) {
     return host.working() && host.trouble() + kTroubleFor <= now() && process.reaches(host.index());
   }));
-  const bool quorum = answered >= lock::quorum(hosts_.size());
+  const bool quorum = answered >= process.list().quorum();
   const bool troubled =
       std::ranges::any_of(hosts_, [&](Host& host) { return host.trouble() + kTroubleFor > now(); });
   const auto end = process.outcome();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "clock.h"
@@ -101,6 +102,7 @@ class World {
  private:
   [[nodiscard]] bool can_be_served(const Process& process) const;
   [[nodiscard]] bool is_free();
+  [[nodiscard]] bool is_free(const ServerList& list);
   [[nodiscard]] bool is_free_on(const Host& host);
   [[nodiscard]] bool has_room();
   [[nodiscard]] bool can_enter(const Process& process, const Host& host);
@@ -123,6 +125,7 @@ class World {
   Interpreter interpreter_;
   std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Process>> processes_;
+  std::set<ServerList> lists_;  ///< of all processes
   std::vector<Process*> waiting_;
   std::vector<Process*> running_;  ///< one, or several that may run together
   std::optional<Time> free_since_{Time::zero()};

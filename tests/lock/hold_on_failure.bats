@@ -113,6 +113,20 @@ fails_among_waiters() {
   run -0 "$REDLOCK" run -n L -- true
 }
 
+@test "hold-on-failure: what one server keeps goes when the others have lost the lock, or had it revoked" {
+  servers 3
+  run --separate-stderr fails 1h L -- sh -c 'for s; do redis-cli -s "$s" del L; done >/dev/null; exit 3' job "$B_SOCKET" "$C_SOCKET"
+  assert_status 80
+  assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
+  wait_until "$BOUND" lacks_key A L
+  run --separate-stderr fails 1h L -- sh -c 'for s; do
+    redis-cli -s "$s" set L "revoked:$REDLOCK_TOKEN {}" px 60000; done >/dev/null; exit 3' job "$B_SOCKET" "$C_SOCKET"
+  assert_status 3
+  assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
+  local server
+  for server in A B C; do wait_until "$BOUND" lacks_key "$server" L; done
+}
+
 @test "hold-on-failure: a dead worker makes no hold, and the supervisor says so" {
   servers 1
   background "$REDLOCK" run -vv --ttl 3s --hold-on-failure 1h L -- sleep 600

@@ -237,6 +237,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
 }  // namespace
 
 Exit carry_out(const cli::Check& request) {
+  if (!request.acl_user.empty()) return driver::print(acl_line(request), ExitStatus::ok);
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
   const driver::LockId lock =

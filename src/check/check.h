@@ -10,7 +10,11 @@
 namespace redlock::check {
 
 /// Examines every configured server; acquires, renews and releases a lock; prints its findings.
-/// Throws Error (71, 78).
+/// Throws Error (71, 78). With --acl, only prints that line.
 Exit carry_out(const cli::Check& request);
+
+/// The line of --acl: `ACL SETUSER` with the smallest permissions of redlock-protocol(7), as
+/// redis-cli reads it. Asks no server.
+std::string acl_line(const cli::Check& request);
 
 }  // namespace redlock::check

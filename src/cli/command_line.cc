@@ -243,7 +243,14 @@ Invocation show_config(Line, Draft draft, const Environment& environment) {
 }
 
 Invocation check(Line line, Draft draft, const Environment& environment) {
-  std::erase(line.words, "");  // an empty name counts as none
+  const bool acl = !draft.acl_user.empty();
+  exclude(acl && draft.json, "--acl", "--json");
+  for (const std::string_view option : {"shared", "slots", "newest", "build", "once"}) {
+    if (!acl && draft.origin(option) == Origin::flag) {
+      misused("--" + std::string(option) + " needs --acl USER here");
+    }
+  }
+  if (!acl) std::erase(line.words, "");  // an empty name counts as none; not as all locks
   return Check{
       {settle(draft, environment, line.words), line.words.empty() ? "" : line.words.front()}};
 }

@@ -170,6 +170,7 @@ Example:
 
 Usage:
   redlock check [OPTIONS] [NAME]
+  redlock check --acl USER [OPTIONS] [NAME]
 
 redlock takes the lock NAME for a moment, if nobody holds it; without NAME it
 takes a lock that nobody uses.
@@ -355,10 +356,13 @@ std::string servers_foot(config::Command command) {
   return foot.append(kTime) + "\nThe manual: man redlock, man redlock.toml\n";
 }
 
-/// `config` and `check` run no job: there the rows of `run` are settings only.
+/// `config` and `check` run no job: there the rows of `run` are settings only, or tell --acl which
+/// kind of lock it is.
 std::string_view heading_of(config::Command command, const Row& row) {
-  const bool of_run = (row.commands & command) == 0;
-  return of_run && !of_servers(row) ? "Settings" : row.group;
+  if (of_servers(row)) return row.group;
+  if ((row.commands & command) == 0) return "Settings";
+  const bool of_run = command == config::kCheck && (row.commands & config::kRun) != 0;
+  return of_run && row.type != config::Type::request ? config::kPermissions : row.group;
 }
 
 /// The rows of `command` that `shown` chooses, below their headings. These are in the order of the

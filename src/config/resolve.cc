@@ -182,7 +182,7 @@ std::string flag_name(const Row& row) {
 
 void check_servers(const Draft& draft) {
   const auto& servers = draft.settings.servers;
-  if (servers.empty()) {
+  if (servers.empty() && draft.acl_user.empty()) {
     const std::string file =
         draft.config_file == "/dev/null"
             ? ""

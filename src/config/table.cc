@@ -9,6 +9,7 @@
 #include "config/value.h"
 #include "error.h"
 #include "lock/value.h"
+#include "os/printable.h"
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
 
@@ -42,6 +43,17 @@ constexpr std::string_view kHowMuch = "full|name|none";
 constexpr std::string_view kKinds = "redlock|redisson";
 
 constexpr Row kTable[] = {
+    {"acl", "--acl", nullptr, "USER", kPermissions,
+     "only print the line for redis-cli that gives USER the smallest permissions for NAME (without "
+     "NAME: for all locks with the prefix), and asks no server",
+     "", Type::text, kCheck,
+     [](Draft& draft, std::string_view value) {
+       const auto is_bad = [](char c) { return c == ' ' || os::is_control(c); };
+       if (value.empty() || value == "default" || std::ranges::any_of(value, is_bad)) {
+         reject("a user for jobs alone, without blanks and control characters", value);
+       }
+       draft.acl_user = value;
+     }},
     {"nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
      "do not wait: give up if the lock is held", "", Type::toggle, kAsk,
      toggle<&Draft::nonblocking>},
@@ -56,10 +68,10 @@ constexpr Row kTable[] = {
      }},
     {"newest", "--newest", nullptr, "", kWaiting,
      "of the runs that wait with it, only the newest goes on: the others give up", "",
-     Type::toggle, kKeep, toggle<&Settings::newest>},
+     Type::toggle, kKeep | kCheck, toggle<&Settings::newest>},
     {"build", "--build", nullptr, "NUMBER", kWaiting,
      "give up if a run with a larger number was successful; larger is newer for --newest, too", "",
-     Type::integer, kKeep,
+     Type::integer, kKeep | kCheck,
      [](Draft& draft, std::string_view value) {
        draft.settings.build = redis::read_number(value);
        if (draft.settings.build.value_or(~0ULL) >= 1ULL << 53U) {
@@ -112,7 +124,7 @@ constexpr Row kTable[] = {
      "if the command fails, keep everybody out for this long, or until redlock release --force", "",
      Type::duration, kRun, set_time<&Settings::hold_on_failure, kHoldTime, Round::up>},
     {"once", "--once", nullptr, "TIME", kHolding,
-     "do nothing if a successful run began less than this ago", "", Type::duration, kRun,
+     "do nothing if a successful run began less than this ago", "", Type::duration, kRun | kCheck,
      set_time<&Settings::once, kHoldTime, Round::up>},
     {key::once_exit_code, "--once-exit-code", nullptr, "N", kHolding,
      "exit status when --once found such a run", "0", Type::integer, kRun,
@@ -273,10 +285,10 @@ constexpr Row kTable[] = {
      toggle<&Settings::shared, false>},
     {"shared", "-s,--shared", nullptr, "", kWaiting,
      "a shared lock, which others may have at the same time, but no exclusive one", "",
-     Type::toggle, kKeep, toggle<&Settings::shared>},
+     Type::toggle, kKeep | kCheck, toggle<&Settings::shared>},
     {"slots", "--slots", nullptr, "N", kWaiting,
      "up to N jobs hold the lock at the same time; the same N everywhere", "1", Type::integer,
-     kKeep,
+     kKeep | kCheck,
      [](Draft& draft, std::string_view value) {
        const int slots = to_integer(value, 1, static_cast<int>(lock::kMostSlots));
        draft.settings.slots = slots == 1 ? 0 : static_cast<std::size_t>(slots);

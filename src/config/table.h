@@ -75,6 +75,9 @@ inline constexpr std::string_view help_servers = "help-servers";
 inline constexpr std::string_view version = "version";
 }  // namespace key
 
+/// The heading of `check --acl`.
+inline constexpr std::string_view kPermissions = "Permissions";
+
 /// The headings that --help shows last, in this order.
 inline constexpr std::string_view kLastGroups[] = {
     "Servers",
@@ -144,6 +147,7 @@ struct Options {
   std::string svg;                  ///< history: a file, or "-"; empty: no such picture
   std::string html;                 ///< history: a file, or "-"; empty: no such page
   bool prometheus = false;          ///< list
+  std::string acl_user;             ///< check: whose permissions to print; empty: check
   bool watch = false;               ///< status, list: show it again at each interval
   std::chrono::milliseconds interval{2000};
 };

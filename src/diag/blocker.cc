@@ -33,7 +33,8 @@ bool has_free_slot(std::string_view slots) {
 }
 
 /// How the lock is held, in more words than Blocker::verb.
-std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::size_t our_slots) {
+std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::size_t our_slots,
+                    bool we_read) {
   const bool shared = blocker.shared;
   const auto [slot, slots] = lock::slot_of(lock::read_value(refusal.blocker).token);
   if (slots > 0 && blocker.kind != Kind::revoked) {
@@ -52,7 +53,11 @@ std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::s
     return "revoked by " + process(*by) + " from ";
   }
   const bool readers = shared && blocker.kind == Kind::token && !blocker.maintenance;
-  return readers ? "held shared by " : std::string(blocker.verb);
+  if (!readers) return std::string(blocker.verb);
+  // We could join these readers: see acquire_shared.lua.
+  const char* const why =
+      we_read ? "kept for an earlier waiter, which needs it exclusively; it is " : "";
+  return std::string(why) + "held shared by ";
 }
 
 }  // namespace
@@ -128,9 +133,9 @@ Blocker::Blocker(const lock::Refused& refusal)
   }
 }
 
-std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
+std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots, bool we_read) {
   const Blocker blocker(refusal);
-  const std::string verb = verb_of(blocker, refusal, our_slots);
+  const std::string verb = verb_of(blocker, refusal, our_slots, we_read);
   if (blocker.holder) return verb + run_of(*blocker.holder);
   const auto type = lock::type_of(refusal.blocker);
   if (!type) return fmt::format("{}{}{}", verb, blocker.nobody, blocker.says_why);
@@ -152,11 +157,11 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
                             *type == "hash" ? "; for one of Redisson's, use --as redisson" : "");
 }
 
-std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
+std::string describe(const lock::Refused& refusal, std::size_t our_slots, bool we_read) {
   const Blocker blocker(refusal);
   const bool cooling = blocker.kind == Kind::cooling;
   const bool revoked = blocker.kind == Kind::revoked;
-  std::string who = name_blocker(refusal, our_slots);
+  std::string who = name_blocker(refusal, our_slots, we_read);
   if (blocker.holder && !blocker.maintenance) {
     if (revoked) {
       who += blocker.job;

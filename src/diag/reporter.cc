@@ -205,8 +205,9 @@ void Reporter::tell(const Superseded& superseded) {
 /// The display shows that the wait has begun; a log says so with -v.
 void Reporter::tell(const Contended& contended) {
   using When = Contended::When;
-  const std::string who = contended.refusal ? describe(*contended.refusal, news_.slots)
-                                            : "wanted by several processes at the same time";
+  const std::string who = contended.refusal
+                              ? describe(*contended.refusal, news_.slots, news_.shared)
+                              : "wanted by several processes at the same time";
   if (contended.when == When::begins) {
     return line(Verbosity::verbose, "{} is {}; waiting", lock_, who);
   }
@@ -230,13 +231,14 @@ void Reporter::tell(const Contended& contended) {
   // Every host says this: the status alone could come from the job as well.
   const std::string limit = round_for_people(contended.waited);
   const std::string why =
-      obstructed          ? fmt::format("could not get {} within {}; {}", lock_, limit, needs)
-      : contended.refusal ? fmt::format("{} is still {} after {}", lock_,
-                                        name_blocker(*contended.refusal, news_.slots), limit)
-                          : fmt::format(
-                                "could not get {} within {}, because several processes "
-                                "want it at the same time",
-                                lock_, limit);
+      obstructed ? fmt::format("could not get {} within {}; {}", lock_, limit, needs)
+      : contended.refusal
+          ? fmt::format("{} is still {} after {}", lock_,
+                        name_blocker(*contended.refusal, news_.slots, news_.shared), limit)
+          : fmt::format(
+                "could not get {} within {}, because several processes "
+                "want it at the same time",
+                lock_, limit);
   const auto late = contended.refusal ? Blocker(*contended.refusal).late : std::nullopt;
   std::string but = ",";
   if (late) {

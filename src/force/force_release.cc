@@ -270,6 +270,7 @@ class Forcing {
     const TakeoverResult result = lock::revoked(tally, servers);
     if (result != TakeoverResult::yes) return not_taken(result, takeover);
     revoked_ = true;
+    if (!removes() && has_failed_since()) return take_away();
     if (removes()) {
       if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);
       // The other servers would still be a quorum for the holder.
@@ -302,6 +303,16 @@ class Forcing {
     return request_.wait_gone ? wait() : ExitStatus::ok;
   }
 
+  /// Whether the run failed after we looked, with --hold-on-failure, and before the revocation: its
+  /// lock is a maintenance hold now, which nobody would give up.
+  bool has_failed_since() {
+    observe::Observed next = observe::look_at(request_.name, settings_);
+    const bool held = next.judgement.state == State::revoked && !is_gone(next, lock_);
+    hold_ = failed_ = held && next.holder && next.holder->maintenance;
+    if (failed_) lock_ = std::move(next);
+    return failed_;
+  }
+
   /// What a user who takes the lock now has to know.
   [[nodiscard]] std::string how_free() const {
     const State state = lock_.judgement.state;
@@ -310,6 +321,7 @@ class Forcing {
       return ": its key is deleted; the job of its old holder does not notice that, and may "
              "still be running";
     }
+    if (failed_) return ": its job had failed, and the hold of --hold-on-failure is over";
     if (hold_) return fmt::format(": the maintenance hold of {} is over", holder());
     if (lock_.shared) {
       return fmt::format(
@@ -400,6 +412,7 @@ class Forcing {
   std::string name_;  ///< as sentences name the lock
   observe::Observed lock_;
   bool hold_ = false;     ///< it is a maintenance hold: there is no job to wait for
+  bool failed_ = false;   ///< it became one after we had looked
   bool revoked_ = false;  ///< on enough servers: its holder has no quorum
 };
 

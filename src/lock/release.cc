@@ -95,6 +95,13 @@ std::size_t Releases::said(AttemptId attempt, bool Released::*what) const {
   });
 }
 
+std::size_t Releases::unheld(AttemptId attempt) const {
+  return how_many(entries_, [&](const Entry& entry) {
+    const auto* released = std::get_if<Released>(&entry.last);
+    return entry.attempt == attempt && entry.holds && released != nullptr && !released->held;
+  });
+}
+
 std::vector<Complaint> Releases::complaints(AttemptId attempt) const {
   std::vector<Complaint> complaints;
   for (const Entry& entry : entries_) {

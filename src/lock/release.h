@@ -42,6 +42,8 @@ class Releases {
   [[nodiscard]] std::size_t kept(AttemptId attempt) const { return said(attempt, &Released::kept); }
   /// The same if the lock is a maintenance hold there now.
   [[nodiscard]] std::size_t held(AttemptId attempt) const { return said(attempt, &Released::held); }
+  /// The number of servers that released a lock that was to be held: it had been revoked there.
+  [[nodiscard]] std::size_t unheld(AttemptId attempt) const;
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
 
  private:

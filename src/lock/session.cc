@@ -324,7 +324,11 @@ void Session::finish() {
   if (!job_) return;
   const Releases& release = acquisition_.release();
   const bool holds = release.held(lease().attempt()) >= quorum(plan_.servers);
-  if (wants_hold_ && !holds) emit(report::HoldMissing{release.complaints(lease().attempt())});
+  if (wants_hold_ && !holds) {
+    emit(report::HoldMissing{release.complaints(lease().attempt())});
+    // Somebody has revoked the lock: then it is to be free on the other servers, too.
+    if (release.unheld(lease().attempt()) > 0) undo_release();
+  }
   if (release.gone(lease().attempt()) >= blocking_minority(plan_.servers)) {
     if (!lease().lost()) {
       // Without a job nobody has worked under a lock that was not ours.

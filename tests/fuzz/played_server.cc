@@ -54,7 +54,8 @@ constexpr std::string_view kReplies[] = {
     "*0\r\n",
     "+OK\r\n",
     ":9223372036854775807\r\n",
-    ":-9223372036854775808\r\n"};
+    ":-9223372036854775808\r\n",
+    "*1\r\n$4\r\nheld\r\n"};
 constexpr std::string_view kMessages[] = {"free",     "next",       "cools 5", "released",
                                           "unlocked", "revoked {}", "",        "x"};
 

@@ -44,7 +44,7 @@ struct Scene {
   explicit Scene(Bytes& input) {
     servers = std::array<std::size_t, 4>{3, 1, 5, 3}[input.below(4)];
     liars = input.byte();
-    const unsigned mode = input.below(9);
+    const unsigned mode = input.below(10);
     settings.ttl = std::array<std::chrono::milliseconds, 3>{3s, 1s, 30s}[input.below(3)];
     const unsigned patience = input.byte();
     settings.wait = patience % 8 == 7 ? 0ms : (patience % 8 + 1) * 1s;
@@ -68,6 +68,7 @@ struct Scene {
     settings.min_hold = mode == 6 ? 2s : 0s;
     settings.replaces = mode == 7;
     settings.replicas = mode == 8 ? 1 : 0;
+    settings.hold_on_failure = mode == 9 ? 2s : 0s;
     settings.verbose = (flags & 64U) != 0 ? 2 : 1;
     for (std::size_t i = 0; i < servers; ++i) {
       const bool lies = (liars >> i & 1U) != 0;
@@ -116,9 +117,10 @@ class Game final : private lock::Performer {
     }
     require(!job_, "no job outlives its run");
     turn_servers();
+    const bool holds = scene_.settings.hold_on_failure > 0s;
     for (std::size_t i = 0; calm && token_ && i < scene_.servers; ++i) {
-      require(all_servers()[i].lies() || !all_servers()[i].has(*token_, now_),
-              "where nothing goes wrong, no server keeps the lock");
+      require(all_servers()[i].lies() || all_servers()[i].has(*token_, now_) == holds,
+              "where nothing goes wrong, no server keeps the lock, but after a failure");
     }
   }
 
@@ -259,7 +261,8 @@ class Game final : private lock::Performer {
     if (now_ >= spawn.latest) return drive_.step(lock::JobTooLate{}, now_);
     require(spawn.fence > 0, "a job has a fence");
     token_ = servers_.token(spawn.attempt);
-    job_ = Job{now_ + scene_.job_length, 0, lock::JobEnd::by_itself};
+    const int status = scene_.settings.hold_on_failure > 0s ? 3 : 0;
+    job_ = Job{now_ + scene_.job_length, status, lock::JobEnd::by_itself};
     tree_ = Tree{now_ + scene_.job_length + 2s};
     drive_.step(lock::JobStarted{}, now_);
   }

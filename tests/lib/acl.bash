@@ -34,3 +34,17 @@ acl_of_page() {
     [[ $word == '&'* || $word == resetchannels ]] && [[ ${#CHANNELS[@]} == 0 ]] || ACL+=("$word")
   done
 }
+
+# denied SERVER: what its users were not permitted, a word a line; nothing since the last call.
+denied() {
+  cli "$1" acl log | awk 'previous == "object" { print } { previous = $0 }' | sort -u
+  cli "$1" acl log reset >/dev/null
+}
+
+assert_nothing_denied() {
+  local server found
+  for server in "$@"; do
+    found=$(denied "$server")
+    [[ -z $found ]] || fail "$server did not permit: $found"
+  done
+}

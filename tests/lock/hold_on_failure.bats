@@ -64,6 +64,29 @@ fails_among_waiters() {
   is '[each["outcome"] for each in l["runs"]][:2]' "['ended', 'forced']"
 }
 
+@test "hold-on-failure: a run that fails while an operator is asked: its hold ends, and the operator hears why" {
+  servers 3
+  background "$REDLOCK" run --hold-on-failure 1h L -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done; exit 3' "$SCRATCH/go"
+  export HOLDER=$BACKGROUND_PID SCRATCH A_SOCKET
+  wait_until "$BOUND" has_key A L
+  scenario <<'SCENARIO'
+at = Terminal("bash")
+at.type('"$REDLOCK" release --force L\n')
+at.expect(r'Stop its job and release the lock\? \[y/N\]')
+open(os.environ["SCRATCH"] + "/go", "w").close()
+until("the run has ended", lambda: not os.path.exists("/proc/" + os.environ["HOLDER"]) or
+      open("/proc/" + os.environ["HOLDER"] + "/stat").read().split(") ")[1][0] == "Z")
+assert held("L")
+at.type('y\n')
+at.expect('lock "L" is free: its job had failed, and the hold of --hold-on-failure is over')
+at.hang_up()
+SCENARIO
+  await "$HOLDER"
+  assert_status 3
+  local server
+  for server in A B C; do wait_until "$BOUND" lacks_key "$server" L; done
+}
+
 @test "hold-on-failure: on one server, too; and it ends by its time" {
   start_server A
   export REDLOCK_SERVERS=$A_URI
@@ -111,6 +134,20 @@ fails_among_waiters() {
   assert_status 80
   assert_contains "$stderr" 'warning: no maintenance hold of lock "L" follows (--hold-on-failure), so the next run may go on'
   run -0 "$REDLOCK" run -n L -- true
+}
+
+@test "hold-on-failure: what one server keeps goes when the others have lost the lock, or had it revoked" {
+  servers 3
+  run --separate-stderr fails 1h L -- sh -c 'for s; do redis-cli -s "$s" del L; done >/dev/null; exit 3' job "$B_SOCKET" "$C_SOCKET"
+  assert_status 80
+  assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
+  wait_until "$BOUND" lacks_key A L
+  run --separate-stderr fails 1h L -- sh -c 'for s; do
+    redis-cli -s "$s" set L "revoked:$REDLOCK_TOKEN {}" px 60000; done >/dev/null; exit 3' job "$B_SOCKET" "$C_SOCKET"
+  assert_status 3
+  assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
+  local server
+  for server in A B C; do wait_until "$BOUND" lacks_key "$server" L; done
 }
 
 @test "hold-on-failure: a dead worker makes no hold, and the supervisor says so" {

@@ -81,20 +81,6 @@ finish_job() {
   await "$BACKGROUND_PID"
 }
 
-# denied SERVER: what its users were not permitted, a word a line; nothing since the last call.
-denied() {
-  cli "$1" acl log | awk 'previous == "object" { print } { previous = $0 }' | sort -u
-  cli "$1" acl log reset >/dev/null
-}
-
-assert_nothing_denied() {
-  local server found
-  for server in "$@"; do
-    found=$(denied "$server")
-    [[ -z $found ]] || fail "$server did not permit: $found"
-  done
-}
-
 # run_lock ARG…: `redlock run ARG…` on the lock, with a job that prints its fence and ends with 7.
 run_lock() {
   timed "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"; exit 7'

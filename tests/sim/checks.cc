@@ -67,7 +67,11 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now) 
   if (lock::is_release(ask.op())) {
     word.released = std::max(word.released, order(ask.attempt));
     const auto* leave = ask.as<lock::op::Leave>();
-    if (leave != nullptr && leave->cools > Time{}) check_cooling(client, ask, leave->cools, now);
+    if (leave != nullptr && leave->cools > Time{}) {
+      check_cooling(client, ask, *leave, now);
+    } else if (leave != nullptr && !leave->holds) {
+      holds_[client].taken_back = true;
+    }
     return;
   }
   if (ask.op() == lock::Op::mark || ask.op() == lock::Op::unmark || ask.op() == lock::Op::inquire ||
@@ -247,12 +251,17 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
       .until = until, .began = time(), .session = session_of(token), .lock_token = lock_token};
 }
 
-/// Only a job's end may ask for it, and for no more than is left.
-void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Duration cools,
+/// Only a job's end may ask for it, and for no more than is left; or its failure for a hold.
+void Checks::check_cooling(std::size_t client, const lock::Ask& ask, const lock::op::Leave& leave,
                            lock::Instant now) {
-  const lock::Instant end =
-      clocks_[client].now(holds_[client].began) + schedule_->client[client].min_hold;
-  if (leases_[client].attempt == order(ask.attempt) && now + cools <= end) return;
+  Hold& hold = holds_[client];
+  const ClientHost& host = schedule_->client[client];
+  lock::Instant end = clocks_[client].now(hold.began) + host.min_hold;
+  if (leave.holds && !hold.ended_well) {
+    end = std::max(end, now + host.hold_on_failure);
+    if (hold.failed == Time{}) hold.failed = time();
+  }
+  if (leases_[client].attempt == order(ask.attempt) && now + leave.cools <= end) return;
   fail("overdone", client_name(client) + " keeps the lock too long");
 }
 
@@ -271,6 +280,23 @@ void Checks::session_ended(std::size_t client, std::uint32_t session, lock::Outc
   if (end != Kind::job_ended || !hold.ended_well || !marked || !once) return;
   for (Success& success : successes_) {
     if (success.client == client && success.began == hold.began) success.known = true;
+  }
+}
+
+/// From the first request on, as far as a quorum has said that it holds.
+void Checks::run_failed(std::size_t client, bool holds, bool is_missing) {
+  Hold& hold = holds_[client];
+  if (holds == is_missing) {
+    fail("unheld", client_name(client) + "'s run failed, and it says nothing of the hold");
+  }
+  if (!holds) return;
+  const Time length = schedule_->client[client].hold_on_failure;
+  hold.until = std::max(hold.until, hold.failed + length - length / 50 - 2ms);
+  if (!schedule_->holds_are_kept || was_revoked(hold.lock_token)) return;
+  for (const Grant& each : grants_) {
+    if (each.started <= hold.failed || each.lock_token == hold.lock_token) continue;
+    fail("cut_short", client_name(each.client) + "'s job starts between " + client_name(client) +
+                          "'s failure and its hold");
   }
 }
 
@@ -300,6 +326,9 @@ void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t serv
   }
   const Hold& hold = holds_[client];
   const bool may_cool = hold.session > session || (hold.session == session && !hold.lost);
+  const bool may_hold = hold.session > session || (hold.failed > Time{} && !hold.taken_back);
+  const bool holds = schedule_->client[client].hold_on_failure > Time{} && !is_cooling(owner);
+  if (holds && may_hold) return;
   if (is_cooling(owner) && may_cool && schedule_->client[client].min_hold > Time{}) return;
   fail("left", client_name(client) + " leaves " + token_text(owner) + " on " + server_name(server));
 }

@@ -54,6 +54,14 @@ class Checks {
   /// In good order.
   void session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end,
                      bool marked);
+  /// Its run failed: what it left keeps others out, or not, as its session says.
+  void run_failed(std::size_t client, bool holds, bool is_missing);
+  /// It has asked for that: the token is a hold, or becomes one.
+  [[nodiscard]] bool leaves_hold(Token token) const {
+    return std::ranges::any_of(holds_, [token](const Hold& each) {
+      return each.lock_token == token && each.failed > Time{};
+    });
+  }
   /// The loop has told the session: well, or badly or because it was stopped.
   void job_exited(std::size_t client, bool well);
   void paused(std::size_t client) { leases_[client].paused = true; }
@@ -127,7 +135,9 @@ class Checks {
   /// What a client's last job keeps from others, also when it has ended.
   struct Hold {
     Time until{};
-    Time began{};  ///< of the job
+    Time began{};             ///< of the job
+    Time failed{};            ///< when it asked for the hold of a run that failed
+    bool taken_back = false;  ///< it has asked for the end of that
     bool ended_well = false;
     std::uint32_t session = 0;
     Token lock_token = kNoToken;
@@ -173,7 +183,7 @@ class Checks {
   [[nodiscard]] std::uint32_t forgotten_by(Token token) const;
   [[nodiscard]] bool is_forgotten(std::size_t client, std::size_t by) const;
   void check_crowd(std::size_t client);
-  void check_cooling(std::size_t client, const lock::Ask& ask, lock::Duration cools,
+  void check_cooling(std::size_t client, const lock::Ask& ask, const lock::op::Leave& leave,
                      lock::Instant now);
   void check_holds(std::size_t client);
   void check_once(std::size_t client);

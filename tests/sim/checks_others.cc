@@ -18,7 +18,7 @@ void Checks::check_holds(std::size_t client) {
     if (time() >= holds_[other].until) continue;
     if (holds_[other].lock_token == leases_[client].lock_token) continue;
     if (std::ranges::find(revoked_, holds_[other].lock_token) != revoked_.end()) continue;
-    fail("cut_short", client_name(client) + "'s job starts before the minimum hold of " +
+    fail("cut_short", client_name(client) + "'s job starts before the hold of " +
                           client_name(other) + " is over");
   }
 }

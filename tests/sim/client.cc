@@ -23,6 +23,7 @@ void Client::plan(lock::Plan& plan) {
   plan.timing = schedule.timing;
   plan.timing.once = schedule.client[index_].once;
   plan.timing.min_hold = schedule.client[index_].min_hold;
+  plan.timing.hold_on_failure = schedule.client[index_].hold_on_failure;
   plan.server_timeout = schedule.server_timeout;
   plan.slots = schedule.client[index_].mode.slots;
   plan.seed = random().next();
@@ -80,7 +81,7 @@ void Client::start() {
   arrivals_.clear();
   next_arrival_ = 0;
   job_.leader = job_.tree = job_.killed = job_.exited = false;
-  signalled_ = mark_missing_ = told_ = word_ = warned_ = false;
+  signalled_ = mark_missing_ = told_ = word_ = warned_ = holds_ = hold_missing_ = false;
   woken_.reset();
   subscribed_ = 0;
   queues_ = false;
@@ -201,6 +202,10 @@ void Client::perform(const lock::Effect& effect, lock::Instant local) {
     kill_job(kill->signal);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
     if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
+    if (std::holds_alternative<lock::report::HoldMissing>(*report)) hold_missing_ = true;
+    if (const auto* released = std::get_if<lock::report::Released>(report)) {
+      holds_ = released->holds;
+    }
     const auto* stopping = std::get_if<lock::report::Stopping>(report);
     if (stopping != nullptr && stopping->reason == lock::StopReason::lost) check_loss();
   } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
@@ -295,6 +300,11 @@ void Client::end_session() {
   if (queues_) checks().fail("queue", client_name(index_) + " never leaves it");
   const lock::Outcome::Kind end = session_->outcome().kind;
   checks().session_ended(index_, run(), end, !mark_missing_);
+  const bool failed = end == lock::Outcome::Kind::max_runtime ||
+                      (end == lock::Outcome::Kind::job_ended && session_->outcome().number != 0);
+  if (holds_ || (failed && host().hold_on_failure > 0s)) {
+    checks().run_failed(index_, holds_, hold_missing_);
+  }
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
   if (end == lock::Outcome::Kind::conflict || end == lock::Outcome::Kind::unavailable) {
     check_patience();

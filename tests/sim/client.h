@@ -207,6 +207,8 @@ class Client final : public lock::Performer {
       listens_{};  ///< there this session has subscribed; 0: none
   bool queues_ = false;
   bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
+  bool holds_ = false;         ///< told: its run failed, and a quorum keeps the hold
+  bool hold_missing_ = false;  ///< told: likewise, and none does
   bool paused_ = false;
   bool frozen_ = false;  ///< the host is suspended
   Time paused_at_{};

@@ -27,7 +27,7 @@ lock::Unreachable no_answer(bool maybe_applied) {
 
 bool is_gone(const lock::Answer& answer) {
   const auto* released = std::get_if<lock::Released>(&answer);
-  return (released != nullptr && !released->cooling) ||
+  return (released != nullptr && !released->cooling && !released->held) ||
          std::holds_alternative<lock::Missing>(answer) ||
          std::holds_alternative<lock::NotMine>(answer);
 }

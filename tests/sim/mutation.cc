@@ -47,6 +47,10 @@ constexpr Patch kPatches[] = {
     {"release_any", "if value~=token and value~=cooling and", "if kind=='none'and"},
     {"cool_any", "if value~=token and value~=cooling and", "if rest<=0 and value~=token and"},
     {"cool_any", "if rest>0 and value==token then", "if rest>0 then"},
+    // The hold of a run that failed ends with the lease; or begins when the lock was free.
+    {"hold_unkept", "redis.call('PEXPIRE',KEYS[1],left)", ""},
+    {"hold_freed", "local left=math.max(redis.call('PTTL',KEYS[1]),rest)\n",
+     "redis.call('DEL',KEYS[1])\nlocal left=rest\n"},
     // --once
     {"mark_unseen", "if KEYS[5] and(not ours or joins)then", "if false then"},
     {"mark_on_arrival", "math.min(tonumber(ARGV[1])or latest,latest)", "clock"},

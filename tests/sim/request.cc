@@ -18,7 +18,8 @@ redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
           .ttl = milliseconds(settings.ttl_ms),
           .restart_grace = seconds(settings.restart_grace_s),
           .waiter = waiter == kNoWaiter ? "" : waiter_text(waiter),
-          .holder_json = "{" + (waiter == kNoWaiter ? "" : waiter_text(waiter)) + "}"};
+          .holder_json = "{" + (waiter == kNoWaiter ? "" : waiter_text(waiter)) + "}",
+          .hold_json = "{}"};
 }
 
 redis::Flight encode(const lock::Ask& ask, const redis::LockContext& context,

@@ -75,6 +75,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_roll_out();
   std::ranges::stable_sort(faults, {}, &Fault::at);
   draw_several();
+  draw_failure_holds();
   jobs_leave = Random(seed ^ 0x656e6473U).percent(25);
   if (assumptions_hold) keep_assumptions();
   if (rolls_out)
@@ -117,9 +118,25 @@ void Schedule::draw_holds(Random& random) {
   }
 }
 
+/// In every fifth schedule, by numbers of their own: what a run that failed leaves, of some hosts
+/// that have one lock, and have it alone.
+void Schedule::draw_failure_holds() {
+  Random random(seed ^ 0x6661696cU);
+  if (cron || !random.percent(20)) return;
+  for (std::size_t i = 0; i < clients; ++i) {
+    ClientHost& host = client[i];
+    const Time length = random.between(1ms, timing.ttl * 3);
+    const bool alone = !host.mode.reads && host.mode.slots == 0 && !host.before && !host.after;
+    if (!alone || host.keeps || host.inside) continue;
+    host.hold_on_failure = random.one_of<Time>({0s, timing.ttl, length, length});
+  }
+}
+
 Time Schedule::longest_hold() const {
   Time longest{};
-  for (std::size_t i = 0; i < clients; ++i) longest = std::max(longest, client[i].min_hold);
+  for (std::size_t i = 0; i < clients; ++i) {
+    longest = std::max({longest, client[i].min_hold, client[i].hold_on_failure});
+  }
   return longest;
 }
 

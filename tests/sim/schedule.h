@@ -85,6 +85,7 @@ struct ClientHost {
   Time starts{};
   bool tries_once = false;  ///< every run with -n
   Time min_hold{};
+  Time hold_on_failure{};
   Time once{};         ///< zero: without
   Mode mode{};         ///< asks for a shared lock, or for a slot
   bool keeps = false;  ///< the lock for a ward, which has the token
@@ -178,6 +179,7 @@ struct Schedule {
   void draw_readers();
   void draw_slots();
   void draw_several();
+  void draw_failure_holds();
   void draw_mixture(Random& random);
   void draw_locks(Random& random, std::uint8_t run);
   void spread_faults(Random& random);

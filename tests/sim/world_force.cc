@@ -19,7 +19,8 @@ void World::force(const Fault& fault) {
   const Time now = timeline_.now();
   const Token token = plain(keys(fault.lock, real(fault.server)).owner(now));
   if (token == kNoToken || token == kForeignType || client_of(token) >= schedule_->clients) return;
-  const bool deletes = fault.kind == Kind::seize;
+  // Nobody would give up the hold of a run that failed.
+  const bool deletes = fault.kind == Kind::seize || checks_[fault.lock].leaves_hold(token);
   const bool readers = is_shared(token);
   Takeover takeover{.token = token, .lock = fault.lock};
   takeover.untold_percent = readers ? 40 : deletes ? 60 : 30;
@@ -49,9 +50,12 @@ void World::force(const Fault& fault) {
     if ((shown >> server & 1U) != 0) {
       timeline_.at(first, [this, which, server] { revoke(which, server); });
     }
-    if (deletes && (asked >> server & 1U) != 0) {
+    // The run may have failed since it was looked at.
+    timeline_.at(then, [=, this] {
+      if (!deletes && !checks_[fault.lock].leaves_hold(token)) return;
+      if ((asked >> server & 1U) == 0) return;
       timeline_.at(second, [this, which, server] { remove(which, server); });
-    }
+    });
   }
 }
 

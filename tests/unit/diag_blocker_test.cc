@@ -106,6 +106,18 @@ TEST_CASE("each way to be held has its words") {
   }
 }
 
+TEST_CASE("a reader that others could let in hears that a writer waits") {
+  const auto said = [](const std::string& blocker, bool we_read) {
+    return diag::name_blocker(lock::Refused{.blocker = blocker, .ttl_left = 20s, .holder = ""}, 0,
+                              we_read);
+  };
+  const std::string why = "kept for an earlier waiter, which needs it exclusively; it is ";
+  const std::string held = said("shared:" + kToken, false);
+  CHECK(held.starts_with("held shared by "));
+  CHECK(said("shared:" + kToken, true) == why + held);
+  CHECK(said(kToken, true) == said(kToken, false));
+}
+
 TEST_CASE("a holder that has missed a renewal may be dead") {
   records::Holder who{.host = "web1", .user = "root", .pid = 7, .command = "b", .ttl = 30s};
   CHECK(diag::renewed_ago(who, 17s) == 13s);

@@ -124,6 +124,35 @@ TEST_CASE(
   CHECK(leaves(harness) == Leaves(3, kLeftFree));
 }
 
+TEST_CASE(
+    "hold-on-failure: what the release leaves on one server is taken back if the lock was revoked "
+    "on another") {
+  Harness harness = running_with_hold(failing_plan());
+  harness.step(JobExited{1});
+  harness.answer(0, Op::leave, Released{.held = true});
+  harness.answer(1, Op::leave, Released{});
+  harness.answer(2, Op::leave, Released{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+  CHECK(harness.reported<report::HoldMissing>() != nullptr);
+  CHECK(leaves(harness) == Leaves(3, kLeftFree));
+}
+
+TEST_CASE(
+    "hold-on-failure: a server that lost the lock after a failed request takes nothing back") {
+  Harness harness = running_with_hold(failing_plan());
+  harness.step(JobExited{1});
+  harness.answer(0, Op::leave, Released{.held = true});
+  harness.answer(1, Op::leave, Unreachable{});
+  harness.advance(100ms);
+  harness.effects.clear();
+  harness.answer(1, Op::leave, Missing{});
+  harness.advance(40s);
+  REQUIRE(harness.session.finished());
+  CHECK(harness.reported<report::HoldMissing>() != nullptr);
+  CHECK(leaves(harness).empty());
+}
+
 TEST_CASE("hold-on-failure: without a quorum that confirms the hold, the user is warned") {
   for (const std::size_t confirm : {1U, 2U}) {
     Harness harness = running_with_hold(failing_plan());

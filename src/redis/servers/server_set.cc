@@ -33,7 +33,7 @@ std::string drawn(std::size_t bytes, const LockContext& lock, std::optional<std:
 
 bool is_gone(const lock::Answer& answer) {
   const auto* released = std::get_if<lock::Released>(&answer);
-  return released != nullptr ? !released->cooling
+  return released != nullptr ? !released->cooling && !released->held
                              : std::holds_alternative<lock::Missing>(answer) ||
                                    std::holds_alternative<lock::NotMine>(answer);
 }

@@ -48,7 +48,7 @@ constexpr Patch kPatches[] = {
     {"cool_any", "if value~=token and value~=cooling and", "if rest<=0 and value~=token and"},
     {"cool_any", "if rest>0 and value==token then", "if rest>0 then"},
     // --once
-    {"mark_unseen", "if KEYS[5] and(not ours or joins)then", "if false then"},
+    {"mark_unseen", "if period>0 and(not ours or joins)then", "if false then"},
     {"mark_on_arrival", "math.min(tonumber(ARGV[1])or latest,latest)", "clock"},
     // The lock is deleted although others hold it.
     {"holds_forgotten", "if #others>0 then", "if false then"},

@@ -3,7 +3,7 @@
 -- With --as redisson the client puts this before each script on the lock's key: there the key is a hash with one
 -- field, as Redisson's locks are. The field is the lock's value, then ":0". To the script it looks like a string.
 --
--- KEYS[1]  the lock. The queue of Redisson's fair locks is not in KEYS, as in queue.lua
+-- KEYS[1]  the lock. The queue of Redisson's fair locks stands at the end of KEYS, as in queue.lua
 local server, lock = redis, KEYS[1]
 local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 

@@ -30,7 +30,6 @@ void Link::guard(Work work) {
 }
 
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  flight.undeclared = flight.undeclared || !declares_more_;
   std::string wire = rendered(flight);
   Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), std::move(wire), now);
   guard([&] {
@@ -48,7 +47,6 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
 
 void Link::note(Flight flight, lock::Instant now) {
   if (state_ != State::ready) return;
-  flight.undeclared = flight.undeclared || !declares_more_;
   std::string wire = rendered(flight);
   pipeline_.add_note(std::move(flight), std::move(wire), now);
   guard([&] { flush(now); });
@@ -286,15 +284,13 @@ void Link::take_reply(Value reply, lock::Instant now) {
     send_refused_in_full(no_key);
     follow(now);
   } else if (later) {
-    // Not the request, but a command after it, whose script may be that of another version. The
-    // request is not answered before the last of its commands, so this one still goes out.
+    // A command after the request, which is not answered before the last of its commands.
     note(std::move(*later), now);
   }
 }
 
-/// A request that the node refuses for the moment is put aside if there is time to repeat it, after
-/// an eighth of the time that it has. So is one that may go out in another form (by hash, after any
-/// error: the answer to the script as a whole counts).
+/// If there is time to repeat it, puts aside a request that the node refuses for the moment, for an
+/// eighth of its time, and one that may go out in another form (by hash: after any error).
 Pipeline::Refusal Link::refusal_in(const Value& reply, bool has_form, lock::Instant now) {
   if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
       pipeline_.awaits_answer()) {
@@ -312,9 +308,9 @@ Pipeline::Refusal Link::refusal_in(const Value& reply, bool has_form, lock::Inst
 /// Whoever gets the refused requests may not know their scripts. `undeclared`: without more_keys.
 void Link::send_refused_in_full(bool undeclared) {
   for (Pipeline::Pending& pending : pipeline_.refused()) {
-    const bool by_hash = std::exchange(pending.flight.by_hash, false);
-    const bool declared = undeclared && !std::exchange(pending.flight.undeclared, true);
-    if (by_hash || declared) pending.wire = rendered(pending.flight);
+    pending.flight.by_hash = false;
+    pending.flight.undeclared = pending.flight.undeclared || undeclared;
+    pending.wire = rendered(pending.flight);
   }
 }
 

@@ -90,7 +90,8 @@ class Link {
   enum class State { idle, locating, dialing, securing, authenticating, ready };
 
   /// The bytes of the flight, as they go to this server.
-  [[nodiscard]] std::string rendered(const Flight& flight) const {
+  [[nodiscard]] std::string rendered(Flight& flight) const {
+    flight.undeclared = flight.undeclared || !declares_more_;
     return render(flight, endpoint_.kind == Endpoint::Kind::cluster || flight.asking);
   }
   void move_on(lock::Instant now);

@@ -81,6 +81,22 @@ Verdict not_answered(std::string_view command, const lock::Unreachable& why) {
                       command, why.why)};
 }
 
+/// Of what redlock needs to know, services leave some out of INFO. A Sentinel has other fields.
+std::optional<Verdict> judge_fields(const Inspection& inspection) {
+  if (is_sentinel(inspection)) return std::nullopt;
+  constexpr std::pair<std::string_view, std::string_view> kNeeded[] = {
+      {"run_id", "restarts and two addresses of one server go unnoticed (no restart grace)"},
+      {"role", "replicas go unnoticed"},
+      {"maxmemory", "eviction goes unnoticed"}};
+  std::string lacking;
+  for (const auto& [field, unseen] : kNeeded) {
+    if (!inspection.field(field).empty()) continue;
+    lacking += fmt::format("{}no {}: {}", lacking.empty() ? "" : "; ", field, unseen);
+  }
+  if (lacking.empty()) return std::nullopt;
+  return Verdict{Level::warning, "INFO has " + lacking};
+}
+
 Verdict judge_version(const Inspection& inspection) {
   const std::string valkey = inspection.field("valkey_version");
   const std::string redis = inspection.field("redis_version");
@@ -118,6 +134,7 @@ Verdict judge_role(const redis::Endpoint& server, const Inspection& inspection,
                         shown(inspection.field("master_host")),
                         shown(inspection.field("master_port")))};
   }
+  if (inspection.field("role").empty()) return {Level::ok, "not known"};
   const std::string who = server.moves() ? inspection.place + " is a primary" : "a primary";
   const std::uint64_t replicas = number(inspection.field("connected_slaves"));
   if (replicas == 0) return {Level::ok, who + " without replicas"};
@@ -342,8 +359,9 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
   } else if (inspection.info.empty()) {
     add("info", {Level::warning,
                  "INFO is not permitted: restarts, replicas, eviction and two addresses of one "
-                 "server go unnoticed; give the user +info"});
+                 "server go unnoticed (no restart grace); give the user +info"});
   } else {
+    if (auto lacking = judge_fields(inspection)) add("info", std::move(*lacking));
     add("version", judge_version(inspection));
     add("role", judge_role(server, inspection, settings));
     if (is_sentinel(inspection)) return findings;
@@ -365,7 +383,7 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
     }
     add("uptime", judge_uptime(inspection, settings));
     add("persistence", judge_persistence(inspection, settings));
-    add("memory", judge_memory(inspection));
+    if (!inspection.field("maxmemory").empty()) add("memory", judge_memory(inspection));
   }
   if (inspection.no_messages) {
     add("messages",

@@ -92,6 +92,13 @@ lock::Seen read_seen(const redis::Value& reply) {
   return redis::unexpected_reply(reply);
 }
 
+/// Of a shared lock, at least one is left, or the lock is about to expire.
+bool hides_readers(const lock::Seen& seen) {
+  const auto* sighting = std::get_if<lock::Sighting>(&seen);
+  return sighting != nullptr && lock::is_shared(lock::read_value(sighting->value).token) &&
+         sighting->reader_count == 0;
+}
+
 constexpr std::uint16_t kSlots = 16'384;
 /// Redis recommends at most 1000 nodes. redlock connects to each primary, so a map with more than
 /// this is not believed.
@@ -309,17 +316,7 @@ void Observer::ask_more(Node& node, lock::Instant now) {
           },
           now);
     };
-    ask_about({&redis::scripts::look,
-               {key, redis::helper_key(key, "holder")},
-               {redis::helper_key(key, "readers"), reader_}},
-              [this, &about](const redis::Value& reply) {
-                // A node that a map names has no other place to send us to.
-                const bool moved = map_ && redis::is_redirection(reply);
-                about.seen = moved ? lock::Unreachable{.why =
-                                                           "has just moved the lock's slot to "
-                                                           "another node; try again"}
-                                   : read_seen(reply);
-              });
+    ask_look(node, index, {}, now);
     ask_about(redis::encode_waiting(key),
               [&about](const redis::Value& reply) { about.queue = redis::read_waiting(reply); });
     if (marks_ == Marks::asked) {
@@ -332,6 +329,33 @@ void Observer::ask_more(Node& node, lock::Instant now) {
       });
     }
   }
+}
+
+/// Some services hide the readers unless they are in KEYS. There a second request declares them: a
+/// user who never shares a lock may lack permission for them, and needs no such request.
+void Observer::ask_look(Node& node, std::size_t index, std::vector<std::string> declared,
+                        lock::Instant now) {
+  const std::string& key = keys_[index];
+  const std::string readers = redis::helper_key(key, "readers");
+  const bool again = !declared.empty();
+  ask(
+      node,
+      {&redis::scripts::look,
+       {key, redis::helper_key(key, "holder")},
+       {readers, reader_},
+       std::move(declared)},
+      [=, this, &node](const redis::Value& reply, lock::Instant later) {
+        lock::Seen& seen = observations_[index].seen;
+        // A node that a map names has no other place to send us to.
+        const bool moved = map_ && redis::is_redirection(reply);
+        seen = moved ? lock::Unreachable{.why =
+                                             "has just moved the lock's slot to another node; "
+                                             "try again"}
+                     : read_seen(reply);
+        if (!again && hides_readers(seen)) ask_look(node, index, {readers}, later);
+        go_on(node, reply, later);
+      },
+      now);
 }
 
 /// After each answer about a lock.

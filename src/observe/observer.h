@@ -107,6 +107,8 @@ class Observer {
   void ask_scan(Node& node, lock::Instant now);
   void take_scan(Node& node, const redis::Value& reply, lock::Instant now);
   void ask_more(Node& node, lock::Instant now);
+  void ask_look(Node& node, std::size_t index, std::vector<std::string> declared,
+                lock::Instant now);
   void go_on(Node& node, const redis::Value& reply, lock::Instant now);
   void stop(Node& node, const lock::Unreachable& why);
 

@@ -174,6 +174,17 @@ void Interpreter::push_reply(const CommandReply& reply) {
   }
 }
 
+void Interpreter::look_for_undeclared(Words words) {
+  for (const std::string_view keyless : {"INFO", "TIME", "PUBLISH"}) {
+    if (words[0] == keyless) return;
+  }
+  const bool several = words[0] == "DEL" || words[0] == "UNLINK";
+  const std::size_t first = words[0] == "MEMORY" ? 2 : 1;
+  for (std::size_t at = first; at < words.size() && (at == first || several); ++at) {
+    if (std::ranges::find(declared_, words[at]) == declared_.end()) undeclared_ = words[at];
+  }
+}
+
 /// An error of Lua's leaves this function without a return, so it has nothing to clean up.
 int Interpreter::run_command(lua_State* lua, bool raises) {
   auto* const self = static_cast<Interpreter*>(lua_touserdata(lua, lua_upvalueindex(1)));
@@ -199,6 +210,7 @@ int Interpreter::run_command(lua_State* lua, bool raises) {
     }
   }
   if (fits) {
+    if (self->undeclared_.empty()) self->look_for_undeclared(Words(words).first(count));
     const CommandReply& reply = self->keyspace_->run(Words(words).first(count));
     self->push_reply(reply);
     raises = raises && reply.kind == CommandReply::Kind::error;
@@ -229,6 +241,8 @@ int Interpreter::load(std::string_view script) {
 redis::Value Interpreter::eval(Keyspace& keyspace, std::string_view script, Words keys,
                                Words arguments) {
   keyspace_ = &keyspace;
+  declared_ = keys;
+  undeclared_.clear();
   const int function = load(script);
   if (used_ > parsed_.size() + kGarbage) restore_memory();
   set_words(lua_, keys_, keys);

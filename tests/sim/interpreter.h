@@ -29,6 +29,10 @@ class Interpreter {
 
   redis::Value eval(Keyspace& keyspace, std::string_view script, Words keys, Words arguments);
 
+  /// The first key that the last script touched and that is not in its KEYS: a service would refuse
+  /// the script. Empty: there is none.
+  [[nodiscard]] const std::string& undeclared() const { return undeclared_; }
+
  private:
   struct Script {
     std::string_view text;  ///< the embedded one, which is never freed
@@ -39,6 +43,7 @@ class Interpreter {
   void restore_memory();
   int load(std::string_view script);
   void push_reply(const CommandReply& reply);
+  void look_for_undeclared(Words words);
   static int run_command(lua_State* lua, bool raises);
 
   Patches mistakes_;
@@ -49,6 +54,8 @@ class Interpreter {
   int keys_;  ///< the places of these tables in Lua's registry
   int arguments_;
   Keyspace* keyspace_ = nullptr;
+  Words declared_{};
+  std::string undeclared_{};
   std::vector<Script> scripts_;
 };
 

@@ -52,7 +52,7 @@ constexpr Patch kPatches[] = {
     {"hold_freed", "local left=math.max(redis.call('PTTL',KEYS[1]),rest)\n",
      "redis.call('DEL',KEYS[1])\nlocal left=rest\n"},
     // --once
-    {"mark_unseen", "if KEYS[5] and(not ours or joins)then", "if false then"},
+    {"mark_unseen", "if period>0 and(not ours or joins)then", "if false then"},
     {"mark_on_arrival", "math.min(tonumber(ARGV[1])or latest,latest)", "clock"},
     // The lock is deleted although others hold it.
     {"holds_forgotten", "if #others>0 then", "if false then"},

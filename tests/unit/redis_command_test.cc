@@ -21,7 +21,10 @@ namespace scripts = redis::scripts;
 
 namespace {
 
-const Command kPublish{.words = {"PUBLISH", "redlock:{name}:told:T", "released"}};
+const Command kPublish{.keys = {"name"}, .words = {"PUBLISH", "redlock:{name}:told:T", "released"}};
+/// The keys of the queue, which each script that uses them declares.
+constexpr std::string_view kQueue[] = {"redlock:{name}:queue", "redlock:{name}:alive",
+                                       "redlock:{name}:waiters", "redlock:{name}:turn"};
 
 std::string text_of(const redis::Script& script) {
   return std::string(script.text);
@@ -36,7 +39,8 @@ TEST_CASE("command: bytes are the words as they are, with their lengths") {
 
 TEST_CASE("command: only a Cluster gets sharded messages, other servers not a byte more") {
   const std::string wire = redis::render({{redis::encode_hand_on("name"), kPublish}}, false);
-  CHECK(wire == bytes_of({"EVAL", scripts::hand_on.text, "1", "name", "redlock:{name}:", ""}) +
+  CHECK(wire == bytes_of({"EVAL", scripts::hand_on.text, "5", "name", kQueue[0], kQueue[1],
+                          kQueue[2], kQueue[3], "redlock:{name}:", ""}) +
                     bytes_of({"PUBLISH", "redlock:{name}:told:T", "released"}));
   CHECK_FALSE(contains(wire, "SPUBLISH"));
 }
@@ -44,14 +48,13 @@ TEST_CASE("command: only a Cluster gets sharded messages, other servers not a by
 TEST_CASE("command: in a Cluster, each script that sends messages tries to shard them first") {
   const Command renewal{&scripts::renew, {"PUBLISH"}, {"'PUBLISH'", "30000"}};
   const std::string prefix = text_of(scripts::sharded) + "\n";
-  // The last one has no key: the node that no longer has the slot can at least send it to all
-  // nodes.
+  // Some services refuse a script without a key.
   CHECK(redis::render({{renewal, redis::encode_hand_on("name"), kPublish}}, true) ==
         bytes_of({"EVAL", scripts::renew.text, "1", "PUBLISH", "'PUBLISH'", "30000"}) +
-            bytes_of(
-                {"EVAL", prefix + text_of(scripts::hand_on), "1", "name", "redlock:{name}:", ""}) +
-            bytes_of({"EVAL", prefix + text_of(scripts::publish), "0", "redlock:{name}:told:T",
-                      "released"}));
+            bytes_of({"EVAL", prefix + text_of(scripts::hand_on), "5", "name", kQueue[0], kQueue[1],
+                      kQueue[2], kQueue[3], "redlock:{name}:", ""}) +
+            bytes_of({"EVAL", prefix + text_of(scripts::publish), "1", "name",
+                      "redlock:{name}:told:T", "released"}));
   CHECK(contains(prefix, "SPUBLISH"));
 }
 
@@ -62,11 +65,27 @@ TEST_CASE("command: Redisson's text comes before each script on its lock's key, 
   for (const bool cluster : {false, true}) {
     std::string before = text_of(scripts::redisson) + "\n";
     if (cluster) before += text_of(scripts::sharded) + "\n";
-    CHECK(
-        redis::render(flight, cluster) ==
-        bytes_of({"EVAL", before + text_of(scripts::hand_on), "1", "name", "redlock:{name}:", ""}) +
-            bytes_of({"EVAL", scripts::mark.text, "1", "done", "name"}));
+    CHECK(redis::render(flight, cluster) ==
+          bytes_of({"EVAL", before + text_of(scripts::hand_on), "6", "name", kQueue[0], kQueue[1],
+                    kQueue[2], kQueue[3], "redisson_lock_queue:{name}", "redlock:{name}:", ""}) +
+              bytes_of({"EVAL", scripts::mark.text, "1", "done", "name"}));
   }
+}
+
+TEST_CASE("command: more keys stand after a script's own, unless the server has refused them") {
+  Flight flight{{{&scripts::look, {"name", "holder"}, {"readers", ""}, {"readers"}}}};
+  CHECK(redis::render(flight, false) ==
+        bytes_of({"EVAL", scripts::look.text, "3", "name", "holder", "readers", "readers", ""}));
+  CHECK(flight.declares_more(0));
+  CHECK_FALSE(flight.declares_more(1));
+  flight.undeclared = true;
+  CHECK_FALSE(flight.declares_more(0));
+  CHECK(redis::render(flight, false) ==
+        bytes_of({"EVAL", scripts::look.text, "2", "name", "holder", "readers", ""}));
+  flight = {{{&scripts::renew, {"name"}, {"T", "1"}}}};
+  CHECK_FALSE(flight.declares_more(0));
+  flight.redisson_key = "name";
+  CHECK(flight.declares_more(0));
 }
 
 TEST_CASE("command: each acquire has a hash for each server, and so has what hands the lock on") {
@@ -80,6 +99,7 @@ TEST_CASE("command: each acquire has a hash for each server, and so has what han
         if (redisson) flight.redisson_key = "k";
         const std::string_view sha1 = script->sha1[(redisson ? 2 : 0) + (cluster ? 1 : 0)];
         CHECK(sha1.size() == 40);
+        flight.undeclared = true;
         CHECK(redis::render(flight, cluster) == bytes_of({"EVALSHA", sha1, "1", "k"}));
         hashes.insert(sha1);
       }

@@ -318,12 +318,55 @@ TEST_CASE("a later command by hash that fails is repeated in full before the req
   server.write("-NOSCRIPT No matching script. Please use EVAL.\r\n");
   CHECK(holder.servers.turn(kStart).size() == 1);
   const std::string in_full = server.read();
-  CHECK(in_full.starts_with("*6\r\n$4\r\nEVAL\r\n"));
+  CHECK(in_full.starts_with(redisson ? "*11\r\n$4\r\nEVAL\r\n" : "*10\r\n$4\r\nEVAL\r\n"));
   CHECK(contains(in_full, std::string(redis::scripts::hand_on.text)));
   CHECK(contains(in_full, std::string(redis::scripts::redisson.text)) == redisson);
   server.write(array_of({"free", ""}));
   CHECK(holder.servers.turn(kStart).empty());
   CHECK_FALSE(holder.servers.awaits_replies());
+}
+
+TEST_CASE("keys that the user may not use are left out, from then on and not before") {
+  PlayedServer server;
+  redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                           [] { return std::string("{}"); }, {}, {});
+  const std::string queue = "redlock:{L}:queue";
+  servers.ask(ask(lock::Op::acquire), kStart);
+  CHECK(contains(server.read(), queue));
+  std::string refusal;
+  SUBCASE("the user lacks permission") {
+    refusal = "-NOPERM No permissions to access a key\r\n";
+  }
+  SUBCASE("the user lacks permission, as Redis 6 says it") {
+    refusal =
+        "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n";
+  }
+  SUBCASE("a Cluster moves the slot: only for this request") {
+    refusal = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
+  }
+  server.write(refusal);
+  CHECK(servers.turn(kStart).empty());
+  const std::string again = server.read();
+  CHECK(contains(again, "\nEVAL\r"));
+  CHECK_FALSE(contains(again, queue));
+  server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
+  REQUIRE(servers.turn(kStart).size() == 1);
+  servers.ask(ask(lock::Op::leave), kStart);
+  CHECK(contains(server.read(), queue) == refusal.starts_with("-TRY"));
+}
+
+TEST_CASE("another refusal stands, whatever keys the request declares") {
+  PlayedServer server;
+  redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                           [] { return std::string("{}"); }, {}, {});
+  servers.ask(ask(lock::Op::acquire), kStart);
+  server.read();
+  server.write("-NOPERM this user has no permissions to run the 'evalsha' command\r\n");
+  CHECK(servers.turn(kStart).empty());
+  CHECK(contains(server.read(), "redlock:{L}:queue"));
+  server.write("-NOPERM this user has no permissions to run the 'eval' command\r\n");
+  CHECK(servers.turn(kStart).size() == 1);
+  CHECK(server.read().empty());
 }
 
 TEST_CASE("what a server answers as a replica is asked again, once, where its address leads") {

@@ -51,12 +51,27 @@ TEST_CASE("queue: any other text is not a wake-up") {
 
 TEST_CASE("queue: joining carries who we are and the ticket, leaving and handing on do not") {
   CHECK(encode_join_queue("n", "me", "{}", 1'800'000'000'000) ==
-        Command{&scripts::join_queue, {"n"}, {"redlock:{n}:", "me", "{}", "1800000000000"}});
+        Command{
+            &scripts::join_queue,
+            {"n"},
+            {"redlock:{n}:", "me", "{}", "1800000000000"},
+            {"redlock:{n}:queue", "redlock:{n}:alive", "redlock:{n}:waiters", "redlock:{n}:turn"}});
   const auto hand_on = [](const char* waiter) {
-    return Command{&scripts::hand_on, {"n"}, {"redlock:{n}:", waiter}};
+    return Command{
+        &scripts::hand_on,
+        {"n"},
+        {"redlock:{n}:", waiter},
+        {"redlock:{n}:queue", "redlock:{n}:alive", "redlock:{n}:waiters", "redlock:{n}:turn"}};
   };
   CHECK(encode_hand_on("n", "me") == hand_on("me"));
   CHECK(encode_hand_on("n") == hand_on(""));
+  // A user who never shares a lock needs no permission for the readers.
+  Command shared = hand_on("");
+  shared.more_keys.emplace_back("redlock:{n}:readers");
+  CHECK(encode_hand_on("n", "", true) == shared);
+  CHECK_FALSE(redis::LockContext{.lock_key = "n"}.is_shared());
+  CHECK(redis::LockContext{.lock_key = "n", .shared = true}.is_shared());
+  CHECK(redis::LockContext{.lock_key = "n", .slots = 2}.is_shared());
 }
 
 TEST_CASE("queue: the keys and channels of a name with a tag are in the slot of its tag") {

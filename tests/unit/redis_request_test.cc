@@ -71,7 +71,7 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
   same(lock::op::Leave{}, {.token = "T", .hold = "T", .adopted = true},
        {{&scripts::leave, noted, {"T", "T", "0", "owner", "20000"}},
         wake,
-        {.words = {"PUBLISH", "redlock:{name}:told:T", "released"}}});
+        {.keys = {"name"}, .words = {"PUBLISH", "redlock:{name}:told:T", "released"}}});
   same(lock::op::Leave{.for_owner = true}, alone,
        {{&scripts::leave, noted, {"T", "T", "0", "keeper", "20000"}}, wake});
   same(lock::op::Inquire{}, alone, {{&scripts::inquire, {"redlock:{name}:fence"}, {"T"}}});
@@ -99,8 +99,9 @@ TEST_CASE("context: an acquire names the queue as an argument, and us only if we
                             .waiter = "me",
                             .holder_json = "{}"};
   const redis::Secrets secrets{.token = "T", .hold = "H"};
-  // The server refuses a script to a user without permission for one of its keys, and a user
-  // without permission for the queue can lock all the same.
+  // A user without permission for the queue can lock all the same: see more_keys.
+  const std::vector<std::string> queue{"redlock:{n}:queue", "redlock:{n}:alive",
+                                       "redlock:{n}:waiters", "redlock:{n}:turn"};
   const std::vector<std::string> keys{"n", "redlock:{n}:holder", "redlock:{n}:fence",
                                       "redlock:{n}:dead"};
   std::vector<std::string> with_mark = keys;
@@ -109,7 +110,7 @@ TEST_CASE("context: an acquire names the queue as an argument, and us only if we
                         const std::vector<std::string>& words) {
     const redis::Flight flight = redis::encode_request(acquire, context, secrets);
     REQUIRE(flight.commands.size() == 1);
-    CHECK(flight.commands[0] == Command{&scripts::acquire, used, words});
+    CHECK(flight.commands[0] == Command{&scripts::acquire, used, words, queue});
   };
   lock::op::Acquire acquire{.life = std::chrono::seconds(30)};
   const char* const line = "redlock:{n}:";

@@ -259,10 +259,12 @@ void Link::take_reply(Value reply, lock::Instant now) {
   const bool error = reply.type == Value::Type::error;
   const bool hashed = pipeline_.hashed() != nullptr;
   const bool is_answer = pipeline_.awaits_answer();
+  const bool no_key = pipeline_.declares_more() && is_about_keys(reply);
   std::optional<Flight> later;  // this command in full, if it goes with a request
-  if (error && hashed && !is_answer) later = pipeline_.next_command();
-  const Pipeline::Refusal refusal = refusal_in(reply, hashed, now);
+  if (error && (hashed || no_key) && !is_answer) later = pipeline_.next_command();
+  const Pipeline::Refusal refusal = refusal_in(reply, hashed || no_key, now);
   if (hashed) takes_hashes_ = !error;
+  if (no_key && !is_momentary(reply)) declares_more_ = false;
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
   } else if (is_answer && !pipeline_.is_refusing()) {
@@ -282,24 +284,22 @@ void Link::take_reply(Value reply, lock::Instant now) {
     // A server that is full or protected sends an error unasked, and hangs up.
     disconnect(error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
   } else if (pipeline_.has_refused()) {
-    send_refused_in_full();
+    send_refused_in_full(no_key);
     follow(now);
   } else if (later) {
-    // Not the request, but a command after it, whose script may be that of another version. The
-    // request is not answered before the last of its commands, so this one still goes out.
+    // A command after the request, which is not answered before the last of its commands.
     note(std::move(*later), now);
   }
 }
 
-/// A request that the node refuses for the moment is put aside if there is time to repeat it, after
-/// an eighth of the time that it has. So is one by hash, after any error: the answer to the script
-/// as a whole counts.
-Pipeline::Refusal Link::refusal_in(const Value& reply, bool hashed, lock::Instant now) {
+/// If there is time to repeat it, puts aside a request that the node refuses for the moment, for an
+/// eighth of its time, and one that may go out in another form (by hash: after any error).
+Pipeline::Refusal Link::refusal_in(const Value& reply, bool has_form, lock::Instant now) {
   if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
       pipeline_.awaits_answer()) {
     return Pipeline::Refusal::redirected;
   }
-  const bool unknown = hashed && reply.type == Value::Type::error && !turns_away(reply);
+  const bool unknown = has_form && reply.type == Value::Type::error && !turns_away(reply);
   if (!unknown && !is_momentary(reply)) return Pipeline::Refusal::none;
   const lock::Instant again = unknown ? now : now + timeouts_.request / 8;
   if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
@@ -308,16 +308,18 @@ Pipeline::Refusal Link::refusal_in(const Value& reply, bool hashed, lock::Instan
   return Pipeline::Refusal::for_the_moment;
 }
 
-/// Whoever gets the refused requests may not know their scripts.
-void Link::send_refused_in_full() {
+/// Whoever gets the refused requests may not know their scripts. `undeclared`: without more_keys.
+void Link::send_refused_in_full(bool undeclared) {
   for (Pipeline::Pending& pending : pipeline_.refused()) {
-    if (!std::exchange(pending.flight.by_hash, false)) continue;
+    pending.flight.by_hash = false;
+    pending.flight.undeclared = pending.flight.undeclared || undeclared;
     pending.wire = rendered(pending.flight);
   }
 }
 
 void Link::hang_up() {
   takes_hashes_ = false;
+  declares_more_ = true;
   dialer_.stop();
   stream_.reset();
   parser_.reset();

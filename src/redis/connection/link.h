@@ -97,14 +97,15 @@ class Link {
   enum class State { idle, locating, dialing, securing, authenticating, ready };
 
   /// The bytes of the flight, as they go to this server.
-  [[nodiscard]] std::string rendered(const Flight& flight) const {
+  [[nodiscard]] std::string rendered(Flight& flight) const {
+    flight.undeclared = flight.undeclared || !declares_more_;
     return render(flight, endpoint_.kind == Endpoint::Kind::cluster || flight.asking);
   }
   void move_on(lock::Instant now);
   void approach(lock::Instant now);
   void follow(lock::Instant now);
-  Pipeline::Refusal refusal_in(const Value& reply, bool hashed, lock::Instant now);
-  void send_refused_in_full();
+  Pipeline::Refusal refusal_in(const Value& reply, bool has_form, lock::Instant now);
+  void send_refused_in_full(bool undeclared);
   void move(lock::Instant now);
   void run_errand(lock::Instant now);
   std::vector<Arrival> turn_errand(lock::Instant now);
@@ -144,6 +145,7 @@ class Link {
   ReplyLimits limits_;
   std::optional<ReplyParser> parser_;
   bool takes_hashes_ = false;
+  bool declares_more_ = true;  ///< Command::more_keys: it has not refused them
   bool served_ = false;        ///< it has carried out a request of ours, over any connection
   bool dialed_again_ = false;  ///< see dial_again(); and it has carried out nothing since
   bool heard_ = false;         ///< the server has sent something over this connection

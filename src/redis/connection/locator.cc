@@ -67,11 +67,12 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
 }
 
 /// After these errors in reply to the question, the place may be of use all the same: the requests
-/// will show it. A user may lack the permission to ask, a provider may have renamed the command,
-/// and a Cluster serves a slot that moves in part.
+/// will show it. A user may lack the permission to ask, a provider may have renamed the command or
+/// refuse a script without a key, and a Cluster serves a slot that moves in part.
 bool is_harmless(std::string_view error, Endpoint::Kind kind) {
   const bool moving = error.starts_with("ASK ") || error.starts_with("TRYAGAIN");
   return error.starts_with("NOPERM ") || error.starts_with("ERR unknown command") ||
+         error.starts_with("ERR Lua scripts without any input keys") ||
          (moving && kind == Endpoint::Kind::cluster);
 }
 

@@ -133,7 +133,12 @@ class Pipeline {
                              : requests_.front().flight.hashed(requests_.front().answered);
   }
 
-  /// That command alone, in full; only if there is one.
+  /// The command that the next reply answers declares more_keys.
+  [[nodiscard]] bool declares_more() const {
+    return !requests_.empty() && requests_.front().flight.declares_more(requests_.front().answered);
+  }
+
+  /// The command that the next reply answers, alone and in full; only if there is one.
   [[nodiscard]] Flight next_command() const {
     const Pending& pending = requests_.front();
     return {.commands = {pending.flight.commands.at(pending.answered)},

@@ -15,6 +15,9 @@ struct Command {
   const Script* script = nullptr;   ///< null: `words` are the whole command
   std::vector<std::string> keys{};  ///< of the script; the lock's key comes first if it has it
   std::vector<std::string> words{};
+  /// Keys whose names the script makes itself. They follow `keys`: some servers refuse a script
+  /// that touches any other key. But a user may lack permission for one: see Flight::undeclared.
+  std::vector<std::string> more_keys{};
 
   bool operator==(const Command&) const = default;
 };
@@ -29,7 +32,8 @@ struct Flight {
   /// Scripts that may go by their hash do. The server may not know them: once it has answered such
   /// a command with an error, the flight goes out in full.
   bool by_hash = false;
-  bool asking = false;  ///< for a node to which a Cluster is moving the key: ASKING before each
+  bool undeclared = false;  ///< more_keys stay out of KEYS: the server has refused the script
+  bool asking = false;      ///< for a node to which a Cluster is moving the key: ASKING before each
   /// The lock's key if it is a hash, as Redisson's are; or empty.
   std::string redisson_key{};
 
@@ -39,6 +43,8 @@ struct Flight {
   [[nodiscard]] std::size_t answer() const { return asking ? 2 * answer_at + 1 : answer_at; }
   /// The command that this reply, from 0, answers if it went by its hash; or null.
   [[nodiscard]] const Command* hashed(std::size_t reply) const;
+  /// The command that this reply answers declares more_keys.
+  [[nodiscard]] bool declares_more(std::size_t reply) const;
   /// The request is answered once the last command is, too: that may have to go out once more.
   [[nodiscard]] bool awaits_last() const;
 };

@@ -20,6 +20,12 @@ std::string in_milliseconds(lock::Duration life) {
   return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(life).count());
 }
 
+/// The keys of queue.lua.
+Words queue_keys(std::string_view lock_key) {
+  return {helper_key(lock_key, "queue"), helper_key(lock_key, "alive"),
+          helper_key(lock_key, "waiters"), helper_key(lock_key, "turn")};
+}
+
 /// A reader has scripts of its own, with one key more. The list of readers and the lock's key go
 /// together: a server that renewed only one of them would let a writer in.
 Words with_readers(Words keys, const LockContext& context, const Secrets& secrets) {
@@ -54,11 +60,13 @@ Command encode(const lock::op::Acquire& acquire, const LockContext& context,
     words.push_back(context.build ? std::to_string(*context.build) : "");
     words.emplace_back(context.newest ? "1" : "");
   }
+  Words more = queue_keys(context.lock_key);
+  if (newer && context.newest) more.push_back(helper_key(context.lock_key, "newest"));
   return {lock::is_of_slot(secrets.token) ? &scripts::acquire_slot
           : shared                        ? &scripts::acquire_shared
           : newer                         ? &scripts::acquire_newest
                                           : &scripts::acquire,
-          std::move(keys), std::move(words)};
+          std::move(keys), std::move(words), std::move(more)};
 }
 
 /// The hold of a lock counts for as long as the lock lives now: goes with a renewal and a repair.
@@ -117,9 +125,10 @@ Flight encode(const lock::op::Leave& leave, const LockContext& context, const Se
                   : leave.holds ? &scripts::leave_held
                                 : &scripts::leave,
                   with_readers(std::move(keys), context, secrets), std::move(words)},
-                 encode_hand_on(context.lock_key)}};
+                 encode_hand_on(context.lock_key, {}, context.is_shared())}};
   if (secrets.adopted) {  // a process that renews the lock learns of its release by the owner
-    flight.commands.push_back({.words = {"PUBLISH", notice_channel(context.lock_key, secrets.token),
+    flight.commands.push_back({.keys = {context.lock_key},
+                               .words = {"PUBLISH", notice_channel(context.lock_key, secrets.token),
                                          std::string(kReleasedNotice)}});
   }
   return flight;
@@ -135,11 +144,13 @@ Command encode(const lock::op::Mark& mark, const LockContext& context) {
 }
 
 Flight encode(const lock::op::LeaveQueue& leave, const LockContext& context) {
-  Command hand_on = encode_hand_on(context.lock_key, context.waiter);
+  Command hand_on = encode_hand_on(context.lock_key, context.waiter, context.is_shared());
   if (!context.newest || !leave.has_lock) return {{std::move(hand_on)}};
-  return {{{&scripts::won, {context.lock_key}, {helper_key(context.lock_key, ""), context.waiter}},
-           std::move(hand_on)},
-          1};
+  const std::string& key = context.lock_key;
+  return {
+      {{&scripts::won, {key}, {helper_key(key, ""), context.waiter}, {helper_key(key, "newest")}},
+       std::move(hand_on)},
+      1};
 }
 
 }  // namespace
@@ -226,15 +237,19 @@ std::string wake_channel(std::string_view lock_key, std::string_view waiter) {
 
 Command encode_join_queue(std::string_view lock_key, std::string_view waiter, std::string_view who,
                           lock::Ticket ticket) {
-  return {
-      &scripts::join_queue,
-      {std::string(lock_key)},
-      {helper_key(lock_key, ""), std::string(waiter), std::string(who), std::to_string(ticket)}};
+  return {&scripts::join_queue,
+          {std::string(lock_key)},
+          {helper_key(lock_key, ""), std::string(waiter), std::string(who), std::to_string(ticket)},
+          queue_keys(lock_key)};
 }
 
-Command encode_hand_on(std::string_view lock_key, std::string_view leaves) {
-  return {
-      &scripts::hand_on, {std::string(lock_key)}, {helper_key(lock_key, ""), std::string(leaves)}};
+Command encode_hand_on(std::string_view lock_key, std::string_view leaves, bool shared) {
+  Words more = queue_keys(lock_key);
+  if (shared) more.push_back(helper_key(lock_key, "readers"));
+  return {&scripts::hand_on,
+          {std::string(lock_key)},
+          {helper_key(lock_key, ""), std::string(leaves)},
+          std::move(more)};
 }
 
 Command encode_waiting(std::string_view lock_key) {
@@ -283,7 +298,8 @@ Flight encode_remove(const std::string& key, const lock::Sighting& seen, const s
     std::string& all = words.emplace_back();
     for (const std::string& reader : readers) all.append(all.empty() ? "" : " ").append(reader);
   }
-  Flight flight{{{&scripts::remove, std::move(keys), std::move(words)}, encode_hand_on(key)}};
+  Flight flight{{{&scripts::remove, std::move(keys), std::move(words)},
+                 encode_hand_on(key, {}, lock::is_shared(token))}};
   if (token.empty()) return flight;
   Words holders{token};
   holders.insert(holders.end(), readers.begin(), readers.end());

@@ -36,6 +36,8 @@ struct LockContext {
   std::string done_key = helper_key(lock_key, "done");
   std::string build_key = helper_key(lock_key, "build");
   std::string readers_key = helper_key(lock_key, "readers");
+
+  [[nodiscard]] bool is_shared() const { return shared || slots > 0; }
 };
 
 /// The secrets of an attempt.
@@ -71,7 +73,9 @@ Command encode_join_queue(std::string_view lock_key, std::string_view waiter, st
                           lock::Ticket ticket);
 
 /// That waiter leaves the queue, if given. If the lock is free, the first waiter gets its turn.
-Command encode_hand_on(std::string_view lock_key, std::string_view leaves = {});
+/// `shared`: the lock has readers or slots, as far as we know.
+Command encode_hand_on(std::string_view lock_key, std::string_view leaves = {},
+                       bool shared = false);
 
 /// Asks for the waiters: see read_waiting().
 Command encode_waiting(std::string_view lock_key);

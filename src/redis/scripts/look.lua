@@ -3,7 +3,7 @@
 -- Reads all that there is to see of a lock, but for what the user may not read. Changes nothing.
 --
 -- KEYS[1]  the lock, KEYS[2] the holder hash
--- ARGV[1]  the key of the readers, which is not in KEYS, as in queue.lua
+-- ARGV[1]  the key of the readers, which stands at the end of KEYS, as in queue.lua
 -- ARGV[2]  a token or '': if it is a reader's, the readers begin with it
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,

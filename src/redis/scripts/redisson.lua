@@ -3,9 +3,12 @@
 -- With --as redisson the client puts this before each script on the lock's key: there the key is a hash with one
 -- field, as Redisson's locks are. The field is the lock's value, then ":0". To the script it looks like a string.
 --
--- KEYS[1]  the lock. The queue of Redisson's fair locks is not in KEYS, as in queue.lua
+-- KEYS[1]  the lock. The queue of Redisson's fair locks stands at the end of KEYS, as in queue.lua
 local server, lock = redis, KEYS[1]
 local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+local queue = 'redisson_lock_queue:' .. tag
+-- Some scripts tell by the number of their keys what to do.
+if KEYS[#KEYS] == queue then KEYS[#KEYS] = nil end
 
 local function size_of(key)
   return tonumber(server.pcall('MEMORY', 'USAGE', key, 'SAMPLES', 1)) or 0
@@ -22,7 +25,7 @@ end
 -- What Redisson does after an unlock. Its version 4 hears SPUBLISH, version 3 PUBLISH; a fair lock wakes the first
 -- waiter of its queue, which hears nothing else.
 local function wake_redisson()
-  local channel, queue = 'redisson_lock__channel:' .. tag, 'redisson_lock_queue:' .. tag
+  local channel = 'redisson_lock__channel:' .. tag
   local first = size_of(queue) <= 1e6 and server.pcall('LINDEX', queue, 0)
   for _, each in ipairs({channel, type(first) == 'string' and channel .. ':' .. first or nil}) do
     server.pcall('PUBLISH', each, '0')

@@ -177,7 +177,7 @@ std::vector<Notice> ServerSet::take_wake_ups(lock::Instant now) {
   for (const auto& [server, text] : notices) {
     if (!text.empty()) continue;
     // Whoever frees the lock sends the hash of this script, which the server may not know.
-    links_[server].note(for_key({{encode_hand_on(lock_.lock_key)}}), now);
+    links_[server].note(for_key({{encode_hand_on(lock_.lock_key, {}, lock_.is_shared())}}), now);
   }
   // A new subscription after its connection broke is no news: where connections break all the time,
   // we would ask, subscribe and ask again without end. A wake-up that was missed costs little time.

@@ -141,6 +141,8 @@ constexpr Known kPhrases[] = {
     {"DB index", Cure::person, false,
      "has no database of this number; see \"databases\" in its configuration"},
     {"SELECT is not allowed in cluster mode", Cure::person, false, kIsCluster},
+    {"scripting support disabled", Cure::person, false,
+     "runs no Lua scripts, which redlock needs (Garnet: start it with --lua)"},
     {"unknown command", Cure::person, true,
      "lacks a command; EVAL (Lua scripts) must be there and not renamed; if this is a Sentinel, "
      "write redis+sentinel://HOST:PORT/SERVICE"},
@@ -305,6 +307,12 @@ bool is_redirection(const Value& reply) {
 bool is_momentary(const Value& reply) {
   return reply.type == Value::Type::error &&
          (reply.text.starts_with("TRYAGAIN") || reply.text.starts_with("CLUSTERDOWN"));
+}
+
+bool is_about_keys(const Value& reply) {
+  return reply.type == Value::Type::error &&
+         (reply.text.starts_with("TRYAGAIN") ||
+          (reply.text.starts_with("NOPERM") && reply.text.find(" key") != std::string::npos));
 }
 
 bool turns_away(const Value& error) {

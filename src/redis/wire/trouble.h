@@ -54,6 +54,10 @@ bool is_redirection(const Value& reply);
 /// lock's slot is half moved (TRYAGAIN), or no node serves it (CLUSTERDOWN).
 bool is_momentary(const Value& reply);
 
+/// The reply to a script that the server may carry out if fewer keys are in KEYS: the user lacks
+/// permission for one of them (NOPERM), or the slot is half moved (TRYAGAIN).
+bool is_about_keys(const Value& reply);
+
 /// The server turns us away, whatever we ask, and may hang up.
 bool turns_away(const Value& error);
 

@@ -11,11 +11,11 @@ local value = kind == 'string' and read(KEYS[1], 1024)
 if type(value) == 'table' then return value end
 local ours = value == ARGV[1]
 
-if KEYS[5] and (not ours or joins) then
+local period = tonumber(ARGV[11]) or 0
+if period > 0 and (not ours or joins) then
   local mark = read(KEYS[5], 8192)
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
   local age = began and clock - began
-  local period = tonumber(ARGV[11])
   -- A mark from the future comes from a clock that was set back since: it counts, but not indefinitely.
   if age and age < period and age > -period then
     return {'done', math.max(age, 0), redis.call('PTTL', KEYS[5]), #who <= 8192 and who or ''}

@@ -5,8 +5,9 @@
 --   prefix  the beginning of the names of its keys and channels
 --   clock   this server's clock, in ms
 --
--- Its keys have the lock's slot, but are not in KEYS: a server refuses a script to a user without permission
--- for one of KEYS, and a user without permission for the queue can lock all the same.
+-- Its keys stand at the end of KEYS, since some servers refuse a script that touches other keys. No script looks for
+-- them there: a server refuses a script to a user without permission for one of KEYS. Such a user can lock all the
+-- same, by the script without them in KEYS.
 --
 -- queue: waiter → ticket. alive: waiter → until when it counts, in ms by this server's clock: for 20 s from its
 -- last request, or for 500 ms from a call since then. waiters: waiter → who it is, as JSON. turn: the waiter

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+#
+# Servers that permit less than a Redis of one's own, and all that redlock does on one. Where a setting of the server can
+# refuse something, the server does; the rest is in service_proxy.py. To be loaded after lib/common.
+
+# service SERVER WORD…: a service_proxy.py with these words before the running server SERVER; sets SERVICE, its address.
+service() {
+  local -n socket=${1}_SOCKET
+  start_listener SERVICE service_proxy.py "$socket" "${@:2}" || return 1
+  SERVICE=127.0.0.1:$SERVICE_PORT
+}
+
+# ---- all that redlock does -------------------------------------------------------------------
+
+# everything [SERVER]: each command does its work for the lock $LOCK on $REDLOCK_SERVERS, which is SERVER (A) for
+# redis-cli. Where MESSAGES is empty, nobody is woken.
+everything() {
+  SERVER=${1-A}
+  MESSAGES=${MESSAGES-told}
+  hands_over
+  is_shared
+  has_slots
+  runs_once
+  is_held
+  is_revoked
+  goes_by_token
+  tells_its_history
+}
+LOCK=L
+
+# hold_it [OPTION…]: a job under the lock; let_go: it ends, with 7.
+hold_it() {
+  [[ ! -e $SCRATCH/ready ]] || rm "$SCRATCH/ready"
+  [[ ! -e $SCRATCH/go ]] || rm "$SCRATCH/go"
+  background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
+    until [[ -e $1 ]]; do read -rt 0.02 <>"$NAP"; done; exit 7' "$SCRATCH/ready" "$SCRATCH/go"
+  HOLDER=$BACKGROUND_PID
+  HOLDER_ERR=$BACKGROUND_ERR
+  wait_for "$SCRATCH/ready"
+}
+let_go() {
+  : >"$SCRATCH/go"
+  await "$HOLDER"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+# refuses [OPTION…]: the lock cannot be had, since somebody has it.
+refuses() {
+  run --separate-stderr "$REDLOCK" run -v -n "$@" "$LOCK" -- true
+  assert_status 1
+}
+
+# One waits behind a job, all commands show both, and it is told when the lock is free.
+hands_over() {
+  hold_it
+  refuses
+  assert_contains "$stderr" '(pid '
+  background "$REDLOCK" run -vv "$LOCK" -- true
+  local waiter=$BACKGROUND_PID
+  wait_until "$BOUND" stands_in_queue
+  run --separate-stderr "$REDLOCK" status "$LOCK"
+  assert_status 0
+  assert_contains "$output" ': held'
+  assert_contains "$output" "$waiter"
+  [[ -z $stderr ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" list
+  assert_status 0
+  assert_contains "$output" "$LOCK"
+  [[ -z $stderr ]] || fail "$stderr"
+  let_go
+  await "$waiter"
+  assert_status 0
+  # By itself it asks every 1.7 s.
+  [[ -z $MESSAGES || $stderr =~ 'the lock is free, and it is our turn'|'the lock may be ours in ' ]] ||
+    fail "it was not told: $stderr"
+}
+stands_in_queue() {
+  [[ $(answer "$SERVER" zcard "redlock:{$LOCK}:queue") == 1 ]] || return 1
+  [[ -z $MESSAGES || $(answer "$SERVER" pubsub channels "redlock:{$LOCK}:wake:*") == *wake* ]]
+}
+
+is_shared() {
+  hold_it -s
+  "$REDLOCK" run -n -s "$LOCK" -- true
+  refuses
+  run --separate-stderr "$REDLOCK" status "$LOCK"
+  assert_status 0
+  assert_contains "$output" ' shared'
+  assert_contains "$output" "$HOLDER"
+  let_go
+}
+
+has_slots() {
+  hold_it --slots 2
+  "$REDLOCK" run -n --slots 2 "$LOCK" -- true
+  refuses
+  let_go
+}
+
+runs_once() {
+  local run
+  for run in 1 2; do "$REDLOCK" run -q --once 1h "$LOCK" -- sh -c "echo $run >>'$SCRATCH/once'"; done
+  [[ $(<"$SCRATCH/once") == 1 ]] || fail "runs: $(<"$SCRATCH/once")"
+  rm "$SCRATCH/once"
+}
+
+is_held() {
+  "$REDLOCK" hold --for 60s "$LOCK"
+  refuses
+  "$REDLOCK" release --force --yes "$LOCK"
+  "$REDLOCK" run -n "$LOCK" -- true
+}
+
+is_revoked() {
+  local ttl=60s
+  [[ -n $MESSAGES ]] || ttl=3s # it notices when it renews
+  hold_it --ttl "$ttl"
+  [[ -z $MESSAGES ]] || wait_until "$BOUND" listens
+  "$REDLOCK" release --force --yes "$LOCK"
+  await "$HOLDER"
+  assert_status 80
+  assert_contains "$stderr" 'was revoked by'
+  "$REDLOCK" run -n "$LOCK" -- true
+}
+
+listens() { [[ $(answer "$SERVER" pubsub channels "redlock:{$LOCK}:told:*") == *told* ]]; }
+
+goes_by_token() {
+  local token
+  token=$("$REDLOCK" acquire -n --ttl 60s "$LOCK")
+  "$REDLOCK" renew "$LOCK" "$token"
+  refuses
+  "$REDLOCK" release "$LOCK" "$token"
+}
+
+tells_its_history() {
+  run --separate-stderr "$REDLOCK" history "$LOCK"
+  assert_status 0
+  assert_contains "$output" ' 7 '
+  assert_contains "$output" ' forced by '
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+# checks STATUS TEXT…: `check` ends with STATUS, and says each TEXT.
+checks() {
+  local text
+  run --separate-stderr "$REDLOCK" check -v
+  assert_status "$1"
+  for text in "${@:2}"; do assert_contains "$output" "$text"; done
+}

@@ -155,6 +155,17 @@ TEST_CASE("a request that is answered makes room for five more redirections") {
   }
 }
 
+TEST_CASE("each connection may be redirected as often as the first one") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  for (int connection = 0; connection < 20; ++connection) {
+    locator.start(kBegun, kBegun + 900ms);
+    locator.redirect("MOVED 12 b:1", kBegun);
+    REQUIRE_FALSE(locator.failure());
+    locator.stop();
+  }
+}
+
 TEST_CASE("a node that cannot serve its slot gives way to the next node") {
   Cluster cluster;
   Locator& locator = cluster.locator;

@@ -288,6 +288,9 @@ TEST_CASE("progress: a message says more than a command, and a maintenance hold 
   holder.message.clear();
   some.state.refusal->holder = records::to_json(holder);
   CHECK(live(some).starts_with("deploy-shop: held for maintenance by root@db7, free in 1h 58m"));
+  // It has no job that could be stopped.
+  some.state.refusal->blocker = "revoked:x";
+  CHECK(live(some).starts_with("deploy-shop: revoked from root@db7, free in 1h 58m"));
   for (std::size_t width = 0; width < 100; ++width) live(some, width);
 }
 

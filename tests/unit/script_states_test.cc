@@ -414,5 +414,30 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
   CHECK_FALSE(fields.contains("keep:" + client.secrets.token));
 }
 
+TEST_CASE("scripts: a reader that leaves is gone from the list, whether it still counted or not") {
+  for (const auto late : {0s, 35s}) {
+    for (const bool other : {false, true}) {
+      CAPTURE(late.count());
+      CAPTURE(other);
+      Server server;
+      const Client reader("reader", 'b');
+      const Client stays("reader", 'c');
+      REQUIRE(is<lock::Granted>(reader.acquire(server)));
+      if (other) REQUIRE(is<lock::Granted>(stays.acquire(server)));
+      server.pass(late / 2);
+      if (other) REQUIRE(is<lock::Renewed>(stays.ask(server, lock::op::Renew{.life = kTtl})));
+      server.pass(late - late / 2);
+      reader.ask(server, lock::op::Leave{});
+      CHECK((server.key("L") != nullptr) == other);
+      const auto* const list = server.key(reader.context.readers_key);
+      const bool there =
+          list != nullptr && std::ranges::any_of(list->members, [&](const auto& each) {
+            return each.name == reader.secrets.token;
+          });
+      if (other || late == 0s) CHECK_FALSE(there);  // otherwise the whole list counts for nobody
+    }
+  }
+}
+
 }  // namespace
 }  // namespace redlock::redis

@@ -445,16 +445,50 @@ stubborn_until_the_end() {
   [[ $(paste -sd ' ' "$SCRATCH/told") =~ ^L\ [0-9]+\ 40\ done$ ]] || fail "$(<"$SCRATCH/told")"
 }
 
-@test "--on-lost runs when the worker was killed, too, and not when all went well" {
-  run "$REDLOCK" run --on-lost "touch '$SCRATCH/told'" L -- true
-  assert_status 0
-  [[ ! -e $SCRATCH/told ]]
-  run_job --ttl 1s --on-lost "touch '$SCRATCH/told'" -- 5
-  kill -KILL "$WORKER"
-  await "$TOP"
-  assert_status 80
-  [[ -e $SCRATCH/told ]]
+# on_lost NAME STATUS TOLD ARG…: redlock runs with the lock NAME and these arguments; later it must end with STATUS, and
+# have run the command of --on-lost TOLD times.
+on_lost() {
+  background "$REDLOCK" run --ttl 2s --kill-after 100ms --on-lost "echo told >>'$SCRATCH/told.$1'" "${@:4}"
+  expected+=("$BACKGROUND_PID $2 $3 $1")
 }
+
+@test "--on-lost runs once for each way to lose a lock, and for nothing else" {
+  local expected=() each pid wanted told name
+  start_server B
+  on_lost deleted 80 1 deleted -- sleep 20
+  on_lost revoked 80 1 revoked -- sleep 20
+  on_lost taken 80 1 taken -- sleep 20
+  on_lost replaced 80 1 replaced -- sleep 20
+  on_lost cut_off 80 1 -S "$B_URI" cut_off -- sleep 20
+  # The lock was gone when the job ended.
+  on_lost late 80 1 late -- sh -c 'redis-cli -s "$A_SOCKET" del late >/dev/null'
+  on_lost well 0 0 well -- true
+  on_lost badly 3 0 badly -- sh -c 'exit 3'
+  on_lost long 124 0 --max-runtime 500ms long -- sleep 20
+  on_lost told 143 0 told -- sh -c 'kill -TERM $$'
+  on_lost absent 127 0 absent -- /none/such
+  # The worker is killed: while the lock is valid, and while it stops a job that runs too long.
+  on_lost killed 80 1 killed -- sh -c 'echo >"$0/up"; until [ -e "$0/go" ]; do sleep 0.05; done; kill -KILL "$PPID"; exec sleep 20' "$SCRATCH"
+  wait_for "$SCRATCH/up"
+  wait_until "$BOUND" watches "$BACKGROUND_PID"
+  touch "$SCRATCH/go"
+  on_lost both 124 0 --max-runtime 500ms both -- sh -c 'trap "kill -KILL $PPID" TERM; while :; do sleep 0.1; done'
+  for name in deleted revoked taken replaced; do wait_until "$BOUND" held_on_a "$name"; done
+  cli A del deleted >/dev/null
+  cli A set taken somebody >/dev/null
+  "$REDLOCK" release --force --yes -q revoked
+  "$REDLOCK" run --replace replaced -- true
+  wait_until "$BOUND" held_on_b cut_off
+  kill_server B
+  for each in "${expected[@]}"; do
+    read -r pid wanted told name <<<"$each"
+    await "$pid" 30
+    [[ $status == "$wanted" && $stderr != *'took longer'* ]] || fail "$name: status $status" "$stderr"
+    [[ $(cat "$SCRATCH/told.$name" 2>/dev/null | wc -l) == "$told" ]] || fail "$name: $(cat "$SCRATCH/told.$name" 2>&1)"
+  done
+}
+held_on_a() { [[ $(cli A exists "$1") == 1 ]]; }
+held_on_b() { [[ $(cli B exists "$1") == 1 ]]; }
 
 @test "--on-lost is bounded in time" {
   run_job --ttl 1s --on-lost "echo \$\$ >>'$SCRATCH/told'; sleep 60 & echo \$! >'$SCRATCH/below'; wait" -- 5

@@ -313,14 +313,6 @@ SCENARIO
   done
 }
 
-@test "force: cooling locks are cut short" {
-  "$REDLOCK" run --min-hold 60s L -- true
-  force --yes L
-  assert_status 0
-  assert_contains "$stderr" 'lock "L" is free: its minimum hold was cut short'
-  assert_free L
-}
-
 @test "force: what other programs have is deleted with --now only" {
   everywhere set plain anybodys-secret px 600000
   everywhere lpush list x
@@ -379,17 +371,6 @@ SCENARIO
   force --yes -q L
   assert_status 0
   [[ -z $stderr ]]
-}
-
-@test "force: too few servers: 69, and they are named" {
-  everywhere set L $TOKEN px 60000
-  kill_server B
-  kill_server C
-  force -q --yes L
-  assert_status 69
-  assert_contains "$stderr" 'nothing was done'
-  assert_contains "$stderr" "$B_URI could not be asked"
-  [[ $(cli A get L) == "$TOKEN" ]]
 }
 
 @test "force: the servers answer and permit nothing: 69, and the holder may go on" {

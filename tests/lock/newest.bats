@@ -108,20 +108,6 @@ three_of_them() {
   [[ $(ran) == 'plain first' ]] || fail "$(ran)"
 }
 
-@test "newest: a waiter that was stopped while a newer one had the lock does not follow it" {
-  servers 3
-  hold
-  came first
-  kill -STOP "$first"
-  came second
-  let_go
-  await "$second"
-  assert_status 0
-  kill -CONT "$first"
-  superseded "$first" second
-  [[ $(ran) == second ]]
-}
-
 @test "newest: a waiter that gives up by itself makes room for the next; -n and a free lock" {
   servers 1
   run "$REDLOCK" run -n --newest L -- true

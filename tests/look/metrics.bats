@@ -311,16 +311,6 @@ hold_lock() {
   assert_sample conflicts_total 0
 }
 
-@test "metrics: a file that is there keeps its mode" {
-  local mode
-  for mode in 600 640 664; do
-    "$REDLOCK" run L -- true
-    chmod "$mode" "$FILE"
-    "$REDLOCK" run L -- true
-    [[ $(stat -c %a "$FILE") == "$mode" ]] || fail "mode $(stat -c %a "$FILE"), not $mode"
-  done
-}
-
 @test "metrics: with --also, a run counts for each of the locks, but only if the command ran" {
   local lock began ended
   cli A set N somebody >/dev/null

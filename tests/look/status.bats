@@ -92,17 +92,6 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_between "$((before + 700))" "$since" "$(now_ms)"
 }
 
-@test "status: several names: 0 if all are held, 1 if any is free" {
-  keep_locked work
-  keep_locked other
-  status work other
-  assert_status 0
-  has 'work: held' 'other: held'
-  status work unused other
-  assert_status 1
-  has 'work: held' 'unused: free' 'other: held'
-}
-
 @test "status: cooling down after a minimum hold" {
   "$REDLOCK" run --min-hold 60s cool -- true
   status cool
@@ -136,23 +125,6 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   status --json daily
   is 'l["last_run"]["by"]["command"]' true
   is '3500 < l["last_run"]["told_for_s"] <= 3600' True
-}
-
-@test "status: of runs that servers know differently, the latest is the last run" {
-  local now
-  now=$(now_ms)
-  cli A set 'redlock:{daily}:done' "$((now - 60000)) {\"user\":\"late\",\"host\":\"a\"}" px 3600000
-  cli B set 'redlock:{daily}:done' "$((now - 7200000)) {\"user\":\"early\",\"host\":\"b\"}" px 3600000
-  cli C set 'redlock:{daily}:done' "$((now - 3600000)) {\"user\":\"early\",\"host\":\"b\"}" px 3600000
-  status daily
-  has 'late@a' 'begun 1m '
-}
-
-@test "status: servers give a lock different times: the least and the most are told" {
-  everywhere set L $TOKEN px 600000
-  cli B pexpire L 60000
-  status --json L
-  is '0 < l["least_left_s"] <= 60 and 500 < l["most_left_s"] <= 600' True
 }
 
 @test "status: a run inside the holder that was killed is no hold any more" {

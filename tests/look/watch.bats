@@ -80,7 +80,8 @@ CODE
   export TERM=xterm
   scenario <<'CODE'
 at = Terminal("bash", 80)
-at.type('TERM=xterm "$REDLOCK" status --watch --interval 100ms L "a b"\n')
+# However long the interval is, fg brings everything back.
+at.type('TERM=xterm "$REDLOCK" status --watch --interval 1h L "a b"\n')
 at.expect("redlock status L 'a b'  ")
 at.expect("L: free")
 at.type(CTRL_Z)

@@ -300,6 +300,26 @@ MISTAKES = [
       "const bool others = (state == State::foreign && !MUTATED) || state == State::undecided;",
       "another program's key is taken without --now", ["lock/force: what other programs have"]),
 
+    M("force/force_release.cc", "observe::left_overs(lock_) == servers && shown(lock_) == before",
+      "observe::left_overs(lock_) == servers", "the key of a run that is about to get the lock is deleted", ["unit"]),
+    M("force/takeover.cc", "answers_[server] ? silence(answers_[server])\n                                        : "
+      "std::get_if<lock::Unreachable>(&lock_.seen[server])", "silence(answers_[server])",
+      "a lock is said to be free, and not that a silent server may keep it", ["unit"]),
+    M("observe/observed.cc", "known->count = std::max(known->count, refusal.count);",
+      "if (refusal.ago < known->ago) known->count = refusal.count;",
+      "runs in vain are counted by a server that has missed most of them", ["unit"]),
+    M("run/supervisor.cc", "stopped_job() && !timed_out()", "stopped_job()",
+      "the command of --on-lost runs although the lock was not lost", ["job/supervision: --on-lost runs once"]),
+    M("lock/attempt.cc", "vote.permanent = false;", ";",
+      "a wait ends for a server that works again", ["unit_lock"]),
+    M("redis/servers/server_set.cc", "redisson_ = Subscribers();\n    woken_by_.clear();", "redisson_ = Subscribers();",
+      "a waiter that joins the queue again misses the release before its subscription", ["unit"]),
+    M("redis/tls/context.cc", "!path->empty() && !directory && type != std::filesystem::file_type::regular",
+      "!path->empty() && type != std::filesystem::file_type::regular",
+      "with --tls-ca-dir, a job ends when a certificate was replaced", ["servers/rotated: the authority of the servers"]),
+    M("redis/scripts/leave_held.lua", ", 'lease:' .. token", "",
+      "a hold after a failed run looks like one whose holder is dead", ["unit"]),
+
     # ---- inspect, check, sandbox, driver
     M("look/config.cc", "std::vector<std::string>{\"***\"}",
       "std::vector<std::string>{MUTATED ? given.text : \"***\"}",

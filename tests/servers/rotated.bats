@@ -185,7 +185,7 @@ moves() {
   start_tls_server A server
   cd "$SCRATCH"
   cp "$TLS/ca.crt" ca
-  export REDLOCK_SERVERS=$A_TLS_URI REDLOCK_TLS_CA=ca
+  export REDLOCK_SERVERS=$A_TLS_URI REDLOCK_TLS_CA=ca REDLOCK_TLS_CA_DIR=$PWD
   hold_and_wait
   cp "$TLS/other.crt" new
   mv new ca

@@ -68,7 +68,8 @@ assert_nothing_left() {
 }
 
 @test "redlock run works inside, without any setting; passwords meant for other servers do not get in" {
-  export REDLOCK_PASSWORD=secret REDISCLI_AUTH=secret
+  export REDLOCK_PASSWORD=secret REDLOCK_PASSWORD_FILE=/nowhere REDISCLI_AUTH=secret
+  export REDLOCK_SERVERS=redis://nowhere REDLOCK_CONFIG=/nowhere REDLOCK_RESTART_GRACE=1h
   run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
   [[ $output == locked ]]
 }

@@ -55,6 +55,27 @@ TEST_CASE("a late answer is not taken for that to the next question") {
   CHECK(std::holds_alternative<lock::Missing>(taken.answer));
 }
 
+TEST_CASE("of the round trips of an inspection the shortest one counts, whichever that is") {
+  for (const bool first_is_short : {false, true}) {
+    CAPTURE(first_is_short);
+    PlayedServer server;
+    redis::Questions questions;
+    check::Inspector inspector(
+        questions, questions.connect(server.endpoint(), nullptr, {.request = 200ms}), "L", false);
+    inspector.start(kStart);
+    lock::Instant now = kStart;
+    // The first answer had to wait for the connection.
+    for (const lock::Duration took :
+         {lock::Duration(1ms), lock::Duration(first_is_short ? 5ms : 90ms),
+          lock::Duration(first_is_short ? 90ms : 5ms)}) {
+      CHECK(contains(server.read(), "TIME"));
+      server.write(array_of({"1700000000", "0"}));
+      questions.turn(now += took);
+    }
+    CHECK(inspector.inspection().round_trip == 5ms);
+  }
+}
+
 TEST_CASE("a late answer to an inspection begins nothing while its lock is swept away") {
   PlayedServer server;
   redis::Questions questions;

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <fstream>
 
@@ -224,6 +226,41 @@ TEST_CASE("servers: a word that is not a URI, and quotation marks") {
     CHECK(why(value) ==
           "REDLOCK_SERVERS: the value begins with a quotation mark; remove it, and the one at the "
           "end (docker's --env-file keeps them)");
+  }
+}
+
+TEST_CASE("servers: a message says which of several is wrong, wherever it stands") {
+  for (std::size_t count = 1; count <= 4; ++count) {
+    for (std::size_t wrong = 0; wrong < count; ++wrong) {
+      CAPTURE(count);
+      CAPTURE(wrong);
+      Words flags;
+      std::string all;
+      for (std::size_t at = 0; at < count; ++at) {
+        const std::string uri = at == wrong ? "redis://h:x" : "redis://h" + std::to_string(at);
+        flags.insert(flags.end(), {"-S", uri});
+        all += uri + " ";
+      }
+      const std::string number = "server " + std::to_string(wrong + 1) + ": ";
+      // Alone, or as the first flag, it needs no number.
+      CHECK(contains(refused(flags).message, number) == (wrong > 0));
+      CHECK(contains(refused({}, {{"REDLOCK_SERVERS", all}}).message, number) == (count > 1));
+    }
+  }
+}
+
+TEST_CASE("TLS: messages about a file name where it comes from") {
+  using Names = redis::TlsSettings::Names;
+  const std::pair<std::string, std::string Names::*> files[] = {
+      {"ca", &Names::ca}, {"ca-dir", &Names::ca_dir}, {"cert", &Names::cert}, {"key", &Names::key}};
+  for (const auto& [file, name] : files) {
+    CAPTURE(file);
+    std::string variable = "REDLOCK_TLS_" + file;
+    std::ranges::transform(variable, variable.begin(),
+                           [](unsigned char c) { return c == '-' ? '_' : std::toupper(c); });
+    CHECK(settings({}).tls.names.*name == "--tls-" + file);
+    CHECK(settings({"--tls-" + file, "f"}).tls.names.*name == "--tls-" + file);
+    CHECK(settings({}, {{variable, "f"}}).tls.names.*name == variable);
   }
 }
 

@@ -5,9 +5,11 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace redlock::config {
 namespace {
@@ -119,6 +121,48 @@ TEST_CASE("moments: an hour that comes twice") {
     CAPTURE(text);
     CHECK(past(text, kNow, &repeated));
     CHECK_FALSE(repeated);
+  }
+}
+
+/// Of the moments in `from` … `to`, in steps of half an hour, the first one that fits. kNow is a
+/// full half hour.
+std::optional<milliseconds> found(milliseconds from, milliseconds to,
+                                  const std::function<bool(const std::tm& local)>& fits) {
+  for (milliseconds at = from; from <= to ? at <= to : at >= to;
+       at += from <= to ? 30min : -30min) {
+    if (fits(local_time(at))) return at;
+  }
+  return std::nullopt;
+}
+
+TEST_CASE("moments: on each day of two years, days by their names and times alone") {
+  const Zone zone;
+  for (int day = 0; day < 731; ++day) {
+    for (const milliseconds of_day : {12h + 30min, 24h + 0min, 26h + 30min, 35h + 30min}) {
+      const milliseconds now = kNow + day * 24h - 12h + of_day;
+      CAPTURE(format_moment(now));
+      const auto begins = [](const std::tm& local) {
+        return local.tm_hour == 0 && local.tm_min == 0;
+      };
+      const milliseconds midnight = *found(now, now - 26h, begins);
+      CHECK(past("today", now) == midnight);
+      CHECK(past("yesterday", now) == found(midnight - 30min, now - 50h, begins));
+      CHECK(future("tomorrow", now) == found(midnight + 30min, now + 50h, begins));
+      for (const auto& [text, hour] :
+           {std::pair{"00:00", 0}, std::pair{"02:30", 2}, std::pair{"23:00", 23}}) {
+        CAPTURE(text);
+        const int minute = text[3] == '3' ? 30 : 0;
+        const auto shows = [&](const std::tm& local) {
+          return local.tm_hour == hour && local.tm_min == minute;
+        };
+        // Of this day or the one beside it, unless the clock skips that time on one of them.
+        const auto last = found(now, now - 50h, shows);
+        const auto next = found(now + 30min, now + 50h, shows);
+        const bool skipped = !found(midnight, midnight + 22h + 30min, shows) && hour == 2;
+        if (last && !skipped && now - *last < 25h) CHECK(past(text, now) == last);
+        if (next && !skipped && *next - now < 25h) CHECK(future(text, now) == next);
+      }
+    }
   }
 }
 

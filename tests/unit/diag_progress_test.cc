@@ -155,14 +155,15 @@ TEST_CASE("progress: the place in the queue") {
   };
   CHECK(place(1, 3) == "you are 1st of 3");
   CHECK(place(1, 1) == "you are next");
-  CHECK(place(3, 30) == "you are 3rd of 30");
-  CHECK(place(4, 30) == "you are 4th of 30");
-  CHECK(place(11, 30) == "you are 11th of 30");
-  CHECK(place(12, 30) == "you are 12th of 30");
-  CHECK(place(13, 30) == "you are 13th of 30");
-  CHECK(place(21, 30) == "you are 21st of 30");
-  CHECK(place(22, 100) == "you are 22nd of 100");
-  CHECK(place(999, 1000) == "you are 999th of 1000");
+  for (std::size_t number = 1; number <= 121; ++number) {
+    const bool teen = number % 100 >= 10 && number % 100 < 20;
+    const std::string suffix = teen               ? "th"
+                               : number % 10 == 1 ? "st"
+                               : number % 10 == 2 ? "nd"
+                               : number % 10 == 3 ? "rd"
+                                                  : "th";
+    CHECK(place(number, 200) == "you are " + std::to_string(number) + suffix + " of 200");
+  }
   WaitFacts some = facts();
   some.state.place = 0;
   CHECK(plain_line(some) ==
@@ -287,6 +288,9 @@ TEST_CASE("progress: a message says more than a command, and a maintenance hold 
   holder.message.clear();
   some.state.refusal->holder = records::to_json(holder);
   CHECK(live(some).starts_with("deploy-shop: held for maintenance by root@db7, free in 1h 58m"));
+  // It has no job that could be stopped.
+  some.state.refusal->blocker = "revoked:x";
+  CHECK(live(some).starts_with("deploy-shop: revoked from root@db7, free in 1h 58m"));
   for (std::size_t width = 0; width < 100; ++width) live(some, width);
 }
 

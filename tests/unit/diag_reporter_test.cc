@@ -258,6 +258,35 @@ TEST_CASE("a job that is stopped for its lease: whether the lock has expired is 
             .find("stopping the job although the lock has expired") != std::string::npos);
 }
 
+TEST_CASE(
+    "a job that is stopped: for each reason, and whether a server says who revoked its lock") {
+  using enum lock::StopReason;
+  records::Holder by;
+  by.host = "db9";
+  by.user = "ops";
+  const lock::Complaint revoked{
+      1,
+      lock::NotMine{.blocker = records::revoked_value(std::string(40, 'a'), by), .revoked = true}};
+  for (const bool known : {false, true}) {
+    CAPTURE(known);
+    const auto text = [&](lock::StopReason reason) {
+      const std::vector<lock::Complaint> complaints{known ? revoked
+                                                          : lock::Complaint{1, lock::Missing{}}};
+      return said(Stopping{reason, complaints}, kAlone);
+    };
+    const auto has = [](const std::string& whole, const char* part) {
+      return whole.find(part) != whole.npos;
+    };
+    for (const lock::StopReason reason : {lost, lease_ending}) {
+      CHECK(has(text(reason), "was revoked by ops@db9") == known);
+      CHECK(has(text(reason), reason == lost ? "was lost" : "could not be renewed in time") !=
+            known);
+    }
+    CHECK(has(text(max_runtime), "--max-runtime has passed"));
+    CHECK(has(text(supervisor_gone), "redlock was killed"));
+  }
+}
+
 TEST_CASE("what a command has left is counted, but not for a quiet user") {
   const auto ending = [](std::size_t processes) {
     return [processes](Reporter& reporter) { reporter.say_ending(processes, 4s); };

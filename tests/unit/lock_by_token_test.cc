@@ -55,6 +55,21 @@ class Bench {
   Effects effects;
 };
 
+TEST_CASE("by_token: a server that said no is asked no more, and to release, none that said yes") {
+  for (const Op op : {Op::renew, Op::leave}) {
+    Bench bench(op);
+    const Answer yes = op == Op::renew ? Answer(Renewed{}) : Answer(Released{});
+    REQUIRE(bench.answer(0, no_answer()));
+    REQUIRE(bench.answer(1, Missing{}));
+    REQUIRE(bench.answer(2, yes));
+    bench.tick(100ms);
+    std::vector<ServerIndex> asked;
+    for (const Effect& effect : bench.effects) asked.push_back(std::get<Ask>(effect).server);
+    CHECK(asked ==
+          (op == Op::renew ? std::vector<ServerIndex>{0, 2} : std::vector<ServerIndex>{0}));
+  }
+}
+
 TEST_CASE("by_token: all servers are asked at the same time, for a full ttl, or to delete") {
   const Bench renewal(Op::renew);
   REQUIRE(renewal.asked(Op::renew) == 3);

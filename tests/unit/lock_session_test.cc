@@ -284,6 +284,32 @@ TEST_CASE("an unanswered renewal is retried quickly, shortens nothing, and recov
   CHECK(harness.kills().empty());
 }
 
+TEST_CASE("each outage of renewals is told once, and so is its end") {
+  Harness harness = running();
+  std::size_t failing = 0;
+  std::size_t recovered = 0;
+  const auto count = [&] {
+    for (const Effect& effect : harness.effects) {
+      const auto* const report = std::get_if<Report>(&effect);
+      if (report == nullptr) continue;
+      failing += std::holds_alternative<report::RenewalFailing>(*report) ? 1 : 0;
+      recovered += std::holds_alternative<report::RenewalRecovered>(*report) ? 1 : 0;
+    }
+    std::erase_if(harness.effects,
+                  [](const Effect& each) { return !std::holds_alternative<Ask>(each); });
+  };
+  for (std::size_t outage = 1; outage <= 3; ++outage) {
+    for (int round = 0; round < 3; ++round) {  // two in vain, and one that succeeds
+      while (harness.asked(Op::renew) == 0) harness.pass_pause();
+      REQUIRE(harness.answer(0, Op::renew, round < 2 ? Answer(no_answer()) : Answer(Renewed{})));
+      count();
+      CHECK(failing == outage);
+      CHECK(recovered == (round < 2 ? outage - 1 : outage));
+    }
+  }
+  CHECK(harness.kills().empty());
+}
+
 TEST_CASE("a renewal that is answered late counts from when it was sent") {
   Harness harness = running();
   harness.advance(10s);

@@ -108,6 +108,24 @@ TEST_CASE("a run that can never work ends immediately") {
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
 
+TEST_CASE("a server that could never work, and then answers, is hoped for again") {
+  for (const bool answers : {false, true}) {
+    CAPTURE(answers);
+    Harness harness(plan_for(3));
+    const auto round = [&](std::initializer_list<Answer> each) {
+      ServerIndex server = 0;
+      for (const Answer& answer : each) harness.answer(server++, Op::acquire, answer);
+      if (!harness.session.finished()) harness.pass_pause();
+    };
+    const Answer held = held_by("other", std::nullopt);
+    const Answer never = no_answer(false, true);
+    round({never, held, held});
+    REQUIRE_FALSE(harness.session.finished());
+    round({answers ? held : never, never, no_answer(false)});
+    CHECK(harness.session.finished() == !answers);
+  }
+}
+
 TEST_CASE("a signal while waiting ends the session, and nothing is left") {
   SUBCASE("refused everywhere: when it has left the queue") {
     Harness harness(plan_for(1));
@@ -245,6 +263,63 @@ TEST_CASE("what whoever waits is shown: the holder, contenders, or the servers t
   CHECK(now.lacks_quorum);
   CHECK(now.answering == 1);
   CHECK(now.servers == 3);
+}
+
+TEST_CASE("a lock that nobody announces as free is asked for just before the wait ends, and got") {
+  for (const Duration limit : {Duration(600ms), Duration(10s), Duration(3min)}) {
+    for (const std::size_t place : {0U, 1U, 2U, 7U, 900U}) {  // in the queue; 0: outside
+      for (const bool expires : {false, true}) {
+        CAPTURE(limit.count());
+        CAPTURE(place);
+        CAPTURE(expires);
+        Harness harness(plan_for(3, limit));
+        const auto life = expires ? std::optional<std::chrono::milliseconds>(1h) : std::nullopt;
+        const Refused refusal =
+            in_line(held_by(std::string(40, 'a'), life), place == 0 ? 0 : 5, place, 1000);
+        const Instant free_at = Harness::start + limit - 50ms;
+        while (!harness.session.finished() && harness.reported<report::Acquired>() == nullptr) {
+          const bool free = harness.now >= free_at;
+          for (ServerIndex server = 0; server < 3; ++server) {
+            harness.answer(server, Op::acquire, free ? Answer(Granted{}) : Answer(refusal));
+            harness.answer(server, Op::leave_queue, Released{});
+          }
+          if (place > 0)
+            harness.step(
+                Subscribed{static_cast<ServerIndex>(harness.now.time_since_epoch().count() % 3)});
+          harness.now = std::max(harness.now, harness.session.deadline());
+          harness.step(Tick{});
+        }
+        CHECK(harness.reported<report::Acquired>() != nullptr);
+      }
+    }
+  }
+}
+
+TEST_CASE("the patience with servers begins anew with each outage, and ends with that one") {
+  for (const Duration before : {Duration(2s), Duration(9s)}) {
+    for (const Duration between : {Duration(1s), Duration(30s)}) {
+      CAPTURE(before.count());
+      CAPTURE(between.count());
+      Harness harness(plan_for(3));  // tolerates an outage for 10 s
+      const Instant second = Harness::start + before + between;
+      while (!harness.session.finished() && harness.now < second + 1min) {
+        const bool up = harness.now >= Harness::start + before && harness.now < second;
+        for (ServerIndex server = 0; server < 3; ++server) {
+          harness.answer(server, Op::acquire,
+                         up ? Answer(held_by("other", std::nullopt)) : Answer(no_answer(false)));
+          harness.answer(server, Op::leave_queue, Released{});
+        }
+        harness.now =
+            std::min(std::max(harness.now, harness.session.deadline()), harness.now + 500ms);
+        harness.step(Tick{});
+      }
+      REQUIRE(harness.session.finished());
+      CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+      // A pause between two questions may come before the first one of the outage.
+      CHECK(harness.now >= second + 10s - 1ms);
+      CHECK(harness.now <= second + 16s);
+    }
+  }
 }
 
 TEST_CASE("giving up tells how long was waited, which is nothing for -n") {

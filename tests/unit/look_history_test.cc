@@ -9,6 +9,7 @@
 #include "diag/text.h"
 #include "look/history.h"
 #include "look/screen.h"
+#include "os/clock.h"
 
 namespace redlock::look {
 namespace {
@@ -102,6 +103,36 @@ TEST_CASE("history: bars lie where their time is, and something is seen of each"
   CHECK(none.head().size() == 3);
   for (const std::size_t width : {1U, 8U, 17U, 40U}) {
     CHECK(Timeline{{kNoon, kNoon + 9h}, width, diag::Charset::ascii}.head().size() == width);
+  }
+}
+
+TEST_CASE("history: what the timeline has of a run, by what is known of it") {
+  const milliseconds now = os::unix_now();
+  for (const bool began : {false, true}) {
+    for (const bool ended : {false, true}) {
+      for (const bool goes_on : {false, true}) {
+        if (ended && goes_on) continue;
+        CAPTURE(began);
+        CAPTURE(ended);
+        CAPTURE(goes_on);
+        PastRun first;
+        first.began = now - 10h;
+        first.ended = now - 8h;
+        first.ending = Ending::ended;
+        PastRun odd;
+        odd.began = now - 4h;
+        odd.knows_beginning = began;
+        if (ended) odd.ended = now - 2h;
+        odd.goes_on = goes_on;
+        odd.ending = ended ? Ending::ended : goes_on ? Ending::running : Ending::unknown;
+        const std::string table = as_table(
+            {first, odd}, {}, {.width = 150, .charset = diag::Charset::ascii, .terminal = true});
+        const std::string last = table.substr(table.rfind('\n', table.size() - 2) + 1);
+        CAPTURE(last);
+        CHECK((last.find('#') != last.npos) == (began && (ended || goes_on)));
+        CHECK((last.find('?') != last.npos) == (!began || !(ended || goes_on)));
+      }
+    }
   }
 }
 

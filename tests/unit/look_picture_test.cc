@@ -7,11 +7,14 @@
 
 #include <string>
 
+#include "contains.h"
+
 namespace redlock::look {
 namespace {
 
 using namespace std::chrono_literals;
 using Ending = PastRun::Ending;
+using tests::contains;
 
 constexpr std::chrono::milliseconds kPictureEnd = 1'795'172'400s;
 constexpr Span kDay{kPictureEnd - 24h, kPictureEnd};
@@ -23,10 +26,6 @@ PastRun past_run(std::chrono::milliseconds ago, std::chrono::milliseconds length
   run.ending = Ending::ended;
   run.entry.status = 0;
   return run;
-}
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 std::string drawn(std::vector<PastRun> runs) {
@@ -57,6 +56,16 @@ TEST_CASE("picture: a bar stands where its run was, in percent") {
   CHECK(contains(drawn({now}), R"(class="run running" x="50.000%" y="105" width="48.000%")"));
   // Even the shortest is there.
   CHECK(contains(drawn({past_run(12h, 0h)}), R"(x="50.000%" y="105" width="0.020%")"));
+}
+
+TEST_CASE(
+    "picture: a wait is drawn before its bar, and none that was over when the picture begins") {
+  for (const auto began : {12h, 23h, 25h, 36h}) {
+    CAPTURE(began.count());
+    PastRun run = past_run(began, 20h);
+    run.entry.waited = 2h;
+    CHECK(contains(drawn({run}), "<title>waited 2h") == (began < 24h));
+  }
 }
 
 TEST_CASE("picture: bars that overlap stand in rows of their own") {

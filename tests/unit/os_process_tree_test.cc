@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <functional>
+#include <map>
+#include <thread>
 
 #include "os/process_tree.h"
 
@@ -74,4 +79,92 @@ TEST_CASE("what a main process started just before it died of our signal gets th
   tree.signal_escaped(SIGTERM);
   REQUIRE(::waitpid(escaped, &status, 0) == escaped);
   CHECK(WTERMSIG(status) == SIGTERM);
+}
+
+namespace {
+
+/// A job of four processes: the main process, its child, one in a session of its own, and one whose
+/// parent has ended. Each tells its PID, and stops.
+pid_t start_stopped(int pipe, bool own_group) {
+  const pid_t leader = ::fork();
+  if (leader != 0) return leader;
+  std::signal(SIGTERM, SIG_DFL);  // doctest has a handler
+  if (own_group) ::setpgid(0, 0);
+  const auto stop = [pipe] {
+    const pid_t self = ::getpid();
+    static_cast<void>(::write(pipe, &self, sizeof self) > 0);
+    ::raise(SIGSTOP);
+    for (;;) ::pause();
+  };
+  if (::fork() == 0) stop();
+  if (::fork() == 0) {
+    ::setsid();
+    stop();
+  }
+  const pid_t between = ::fork();
+  if (between == 0) {
+    if (::fork() != 0) ::_exit(0);
+    ::setsid();
+    stop();
+  }
+  ::waitpid(between, nullptr, 0);
+  stop();
+  return 0;
+}
+
+/// Waits until it is true, 20 s at most.
+bool comes_true(const std::function<bool()>& condition) {
+  for (int times = 0; times < 4000; ++times) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+bool is_stopped(pid_t pid) {
+  std::string text(400, '\0');
+  const Fd file(::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY));
+  const ssize_t length = ::read(file.get(), text.data(), text.size());
+  return length > 0 && text.find(") T ") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "each process of a job gets the signal and the one after it, wherever it stands, and once") {
+  for (const bool own_group : {false, true}) {
+    for (const int number : {SIGTERM, SIGKILL}) {
+      CAPTURE(own_group);
+      CAPTURE(number);
+      ProcessTree tree;
+      Pipe pipe = make_pipe(0);
+      const pid_t leader = start_stopped(pipe.write.get(), own_group);
+      tree.lead(leader, own_group);
+      std::map<pid_t, int> ends;
+      for (int count = 0; count < 4; ++count) {
+        pid_t pid = 0;
+        REQUIRE(::read(pipe.read.get(), &pid, sizeof pid) == sizeof pid);
+        REQUIRE(comes_true([pid] { return is_stopped(pid); }));
+        ends[pid] = 0;
+      }
+      CHECK(tree.count() == 4);
+      // A stopped process takes a TERM only when it continues.
+      const Pass pass = tree.signal(number, number == SIGTERM ? SIGCONT : 0);
+      CHECK(pass.not_permitted.empty());
+      CHECK(pass.found_new == (number == SIGKILL));
+      const bool ended = comes_true([&] {
+        int status = 0;
+        for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+          if (WIFSIGNALED(status) && ends.contains(pid)) ends[pid] = WTERMSIG(status);
+        }
+        return std::ranges::all_of(ends, [&](const auto& each) { return each.second == number; });
+      });
+      CHECK(ended);
+      for (const auto& [pid, signal] : ends) {
+        if (signal == 0 && ::kill(pid, SIGKILL) == 0) ::waitpid(pid, nullptr, 0);
+      }
+      tree.leader_reaped();
+      CHECK(tree.empty());
+    }
+  }
 }

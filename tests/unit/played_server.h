@@ -43,8 +43,11 @@ class PlayedServer {
 
   [[nodiscard]] redis::Endpoint& endpoint() { return endpoint_; }
 
+  [[nodiscard]] int listener() const { return listener_.get(); }
   [[nodiscard]] bool is_called() const { return readable(listener_.get()); }
   void accept() { connection_ = os::Fd(::accept(listener_.get(), nullptr, nullptr)); }
+
+  void hang_up() { connection_.reset(); }
 
   /// What the client has sent since the last call.
   std::string read() {

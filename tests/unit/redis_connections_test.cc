@@ -223,6 +223,41 @@ TEST_CASE("a server that refused a connection is tried again, and that failure i
   CHECK(dialer.turn(kStart));
 }
 
+TEST_CASE("what ends a connection is told alike, whatever an earlier connection has heard") {
+  for (const std::string& first_bytes : {std::string(), std::string("\x15\x03\x03")}) {
+    std::vector<std::string> told;
+    for (const bool used_before : {false, true}) {
+      PlayedServer server;
+      redis::Link link(server.endpoint(), nullptr, {}, "L");
+      const auto reason = [&]() -> std::string {
+        for (const auto& arrival : link.turn(kStart)) {
+          const auto* const why = std::get_if<lock::Unreachable>(&arrival.content);
+          if (why != nullptr) return why->why;
+        }
+        return "";
+      };
+      const auto ask_for_time = [&] {
+        link.ask({.attempt = lock::kNoAttempt}, {{{.words = {"TIME"}}}}, kStart);
+      };
+      if (used_before) {
+        ask_for_time();
+        server.read();
+        server.write("+OK\r\n");
+        CHECK(reason().empty());
+        server.hang_up();
+        CHECK(reason().empty());
+      }
+      ask_for_time();
+      server.read();
+      if (!first_bytes.empty()) server.write(first_bytes);
+      server.hang_up();
+      told.push_back(reason());
+      CHECK_FALSE(told.back().empty());
+    }
+    CHECK(told.front() == told.back());
+  }
+}
+
 TEST_CASE("a lookup that is still running is not taken for that of the next place") {
   redis::Endpoint name;
   name.address.host = "redlock.invalid";

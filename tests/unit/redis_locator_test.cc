@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "contains.h"
 
@@ -77,6 +79,26 @@ TEST_CASE("a redirection leads to another node, and from then on this one is ask
   CHECK(locator.place_deadline() == kBegun + 400ms);
   CHECK_FALSE(locator.leave({}, kBegun));
   CHECK(place_of(locator) == "a 6379");
+}
+
+TEST_CASE("each node of a Cluster is tried once, whichever served us last") {
+  for (int last = 0; last < 3; ++last) {
+    CAPTURE(last);
+    Cluster cluster;
+    Locator& locator = cluster.locator;
+    locator.start(kBegun, kBegun + 900ms);
+    for (int step = 0; step < last; ++step) REQUIRE_FALSE(locator.leave({}, kBegun));
+    const std::string served = place_of(locator);
+    REQUIRE(locator.is_confirmed_by(kServed, kBegun));
+    std::vector<std::string> tried;
+    locator.start(kBegun, kBegun + 900ms);
+    do {
+      tried.push_back(place_of(locator));
+    } while (!locator.leave({}, kBegun));
+    CHECK(tried.front() == served);
+    std::ranges::sort(tried);
+    CHECK(tried == std::vector<std::string>{"a 6379", "b 6379", "c 7000"});
+  }
 }
 
 TEST_CASE("an address in a redirection may be of IPv6, or that of the node that gave it") {
@@ -152,6 +174,17 @@ TEST_CASE("a request that is answered makes room for five more redirections") {
     locator.redirect("MOVED 12 b:1", kBegun);
     REQUIRE_FALSE(locator.failure());
     locator.confirm();
+  }
+}
+
+TEST_CASE("each connection may be redirected as often as the first one") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  for (int connection = 0; connection < 20; ++connection) {
+    locator.start(kBegun, kBegun + 900ms);
+    locator.redirect("MOVED 12 b:1", kBegun);
+    REQUIRE_FALSE(locator.failure());
+    locator.stop();
   }
 }
 

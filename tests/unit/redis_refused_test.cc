@@ -110,6 +110,26 @@ TEST_CASE("a request is not repeated after one that takes its effect back, nor i
   CHECK_FALSE(other.may_repeat(kAsked));
 }
 
+TEST_CASE("a note that is cancelled is not sent, whether it waits or was refused") {
+  for (const bool refused : {false, true}) {
+    CAPTURE(refused);
+    Pipeline pipeline;
+    if (!refused) add(pipeline, Op::acquire, 1, std::string(8000, 'a'));
+    if (!refused) send(pipeline);
+    pipeline.add_note(tests::flight_of(1), std::string(1000, 'n'), kAsked);
+    if (refused) {
+      send(pipeline);
+      redirect(pipeline);
+      CHECK(pipeline.has_refused());
+    }
+    pipeline.cancel_notes();
+    CHECK_FALSE(pipeline.has_refused());
+    if (!refused) CHECK(reply(pipeline));
+    pipeline.restore_refused();
+    CHECK(send(pipeline).empty());
+  }
+}
+
 TEST_CASE("a request that was put aside is still open, and ends with its time") {
   Pipeline pipeline;
   add(pipeline, Op::renew, 1, "renew ");

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -198,6 +199,27 @@ TEST_CASE("stages: the variables are those of the first named lock, the numbers 
   CHECK(has(last.added, "REDLOCK_FENCES=7 a\n8 m\n9 z"));
   CHECK(last.added.size() == 1);
   CHECK(has(last.dropped, "REDLOCK_STAGE"));
+}
+
+TEST_CASE("stages: what an earlier stage ran begins and lasts as the command does") {
+  const os::Fd file = os::make_memory_file("");
+  const cli::Run run = request();
+  const auto stage = [&](int number, const std::vector<std::string>& before) {
+    const Environment environment(
+        std::to_string(number) + " 99 " + std::to_string(::dup(file.get())), "");
+    return std::make_unique<Stage>(run, held(before), kNow);
+  };
+  const auto middle = stage(1, {"a"});
+  const auto last = stage(2, {"a", "m"});
+  const Stage::Job job{.began = std::chrono::system_clock::time_point(90s), .ran = 60s, .fence = 7};
+  CHECK_FALSE(middle->run_of_command(job, kNow));  // the command has not begun
+  last->note_start(kNow + 5s);
+  const auto found = middle->run_of_command(job, kNow);
+  REQUIRE(found);
+  CHECK(found->began == job.began + 5s);
+  CHECK(found->ran == 55s);
+  CHECK(found->fence == 7);
+  CHECK(last->run_of_command(job, kNow)->ran == 60s);
 }
 
 TEST_CASE("stages: the command of --on-lost gets no variables of the next stage") {

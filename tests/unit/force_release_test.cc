@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+//
+// release --force, as a whole, against each combination of what three servers do: the tables ask
+// for what must hold, whatever the servers do.
+#include "force/force_release.h"
+
+#include <algorithm>
+#include <array>
+
+#include "answering_servers.h"
+#include "contains.h"
+#include "forked.h"
+#include "lock/value.h"
+
+namespace redlock::force {
+namespace {
+
+using tests::Asked;
+using tests::contains;
+
+constexpr std::size_t kServers = 3;
+constexpr std::size_t kQuorum = 2;
+const std::string kToken(40, 'a');
+const std::string kOther(40, 'b');
+
+/// What a server shows at first, and what becomes of the requests that follow.
+enum class Server {
+  holds,    ///< shows the lock, and does what it is asked to
+  loses,    ///< the same, but each first request of a kind gets lost
+  fails,    ///< shows the lock, and then its connections break
+  changed,  ///< shows the lock, and then has another one
+  gone,     ///< shows the lock, and then nothing
+  free,     ///< shows nothing
+  dies,     ///< shows nothing, and then its connections break
+  silent,   ///< says nothing
+};
+constexpr std::size_t kKinds = 8;
+
+/// Each combination once, whatever the order, and in an order that differs from one to the next.
+std::vector<std::array<Server, kServers>> combinations() {
+  std::vector<std::array<Server, kServers>> all;
+  for (std::size_t a = 0; a < kKinds; ++a) {
+    for (std::size_t b = a; b < kKinds; ++b) {
+      for (std::size_t c = b; c < kKinds; ++c) {
+        std::array<Server, kServers> one{static_cast<Server>(a), static_cast<Server>(b),
+                                         static_cast<Server>(c)};
+        std::ranges::rotate(one, one.begin() + static_cast<std::ptrdiff_t>(all.size() % kServers));
+        all.push_back(one);
+      }
+    }
+  }
+  return all;
+}
+
+/// The lock's key on three servers.
+struct Scene {
+  std::array<Server, kServers> servers{};
+  std::string value = kToken;  ///< what those show that have the lock
+  bool hold = false;           ///< a maintenance hold
+  std::vector<Asked> writes{};
+
+  [[nodiscard]] std::size_t how_many(std::initializer_list<Server> kinds) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        servers, [&](Server each) { return std::ranges::count(kinds, each) > 0; }));
+  }
+  [[nodiscard]] std::size_t times(std::string_view name) const {
+    return static_cast<std::size_t>(std::ranges::count(writes, name, &Asked::name));
+  }
+  /// A lock without a quorum is left over if its key lives for longer than half a minute.
+  [[nodiscard]] std::int64_t left() const {
+    using enum Server;
+    return how_many({holds, loses, fails, changed, gone}) >= kQuorum ? 40'000 : 20'000;
+  }
+  [[nodiscard]] std::string holder() const {
+    return R"({"host":"h","user":"u","pid":1,"protocol":)" + std::to_string(lock::kProtocol) +
+           (hold ? R"(,"maintenance":1})" : R"(,"ttl":30000})");
+  }
+
+  std::optional<std::string> reply(const Asked& asked) {
+    const Server server = servers.at(asked.server);
+    if (server == Server::silent) return std::nullopt;
+    const bool shows = server != Server::free && server != Server::dies;
+    if (asked.name == "look") {
+      if (!shows) return tests::Shown{}.wire();
+      return tests::Shown{.type = "string", .value = value, .left = left(), .holder = holder()}
+          .wire();
+    }
+    if (asked.name != "revoke" && asked.name != "remove") return tests::usual_reply(asked.name);
+    const bool first = std::ranges::none_of(writes, [&](const Asked& each) {
+      return each.server == asked.server && each.name == asked.name;
+    });
+    writes.push_back(asked);
+    if (server == Server::loses && first) return std::nullopt;
+    switch (server) {
+      case Server::fails:
+      case Server::dies:
+        return std::nullopt;
+      case Server::changed:
+        return tests::array_of({"not_mine", kOther});
+      case Server::holds:
+      case Server::loses:
+        if (asked.name == "remove") return tests::array_of({"released"});
+        return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
+      default:
+        return tests::array_of({"missing"});
+    }
+  }
+};
+
+struct Forced {
+  ExitStatus status{};
+  std::string said;
+};
+
+Forced force(const config::Settings& settings, bool now, bool wait = false) {
+  cli::ForceRelease request;
+  request.name = "L";
+  request.settings = settings;
+  request.yes = true;
+  request.now = now;
+  request.wait_gone = wait;
+  Forced forced;
+  forced.said = tests::written_by([&] { forced.status = carry_out(request); }).err;
+  return forced;
+}
+
+std::string described(const Scene& scene) {
+  std::string text;
+  for (const Server each : scene.servers) text += std::to_string(static_cast<int>(each)) + " ";
+  return text + scene.value;
+}
+
+TEST_CASE("force: the status is 0 only if the holder has no quorum left; and then it always is") {
+  Scene scene;
+  tests::AnsweringServers servers(kServers, [&](const Asked& asked) { return scene.reply(asked); });
+  const config::Settings settings = servers.settings();
+  for (const auto& each : combinations()) {
+    for (const bool now : {false, true}) {
+      for (const bool hold : {false, true}) {
+        scene = {.servers = each, .hold = hold};
+        CAPTURE(described(scene));
+        CAPTURE(now);
+        CAPTURE(hold);
+        const Forced forced = force(settings, now, false);
+        CAPTURE(forced.said);
+        using enum Server;
+        const std::size_t shown = scene.how_many({holds, loses, fails, changed, gone});
+        if (shown < kQuorum) {
+          // Free, or nobody knows; two answers that differ are no quorum.
+          if (!now) CHECK(scene.writes.empty());
+          const bool known_free = scene.how_many({free, dies}) >= kQuorum && shown == 0;
+          if (known_free) CHECK(forced.status == ExitStatus::ok);
+          if (scene.how_many({silent}) >= kQuorum) {
+            CHECK(forced.status == ExitStatus::unavailable);
+            CHECK(scene.writes.empty());
+            for (std::size_t at = 0; at < kServers; ++at) {
+              const std::string told = settings.servers[at].brief() + " could not be asked";
+              CHECK(contains(forced.said, told) == (each.at(at) == silent));
+            }
+          }
+          continue;
+        }
+        const bool removes = now || hold;
+        // A server without the lock that is told not to take it back counts, too.
+        const std::size_t good =
+            scene.how_many({holds, loses, gone}) + (removes ? scene.how_many({free}) : 0);
+        const std::size_t revoked = scene.how_many({holds, loses, gone});
+        // If one has changed hands and one is gone, the lock may be another's already.
+        const bool sure =
+            scene.how_many({holds, loses}) >= kQuorum || scene.how_many({changed}) == 0;
+        const bool enough = revoked >= kQuorum && good >= kQuorum && sure;
+        if (enough) CHECK(forced.status == ExitStatus::ok);
+        if (forced.status == ExitStatus::ok) {
+          CHECK(good >= kQuorum);
+          CHECK(revoked >= kQuorum);
+        } else if (scene.how_many({changed}) > 0) {
+          CHECK(
+              (forced.status == ExitStatus::conflict || forced.status == ExitStatus::unavailable));
+        } else {
+          CHECK(forced.status == ExitStatus::unavailable);
+        }
+        if (!removes) CHECK(scene.times("remove") == 0);
+        // Without a quorum of revocations, the holder could put back what is deleted.
+        if (scene.times("remove") > 0) CHECK(revoked >= kQuorum);
+        if (forced.status == ExitStatus::ok && removes && scene.how_many({holds, loses}) > 0) {
+          // A server may keep the key for longer than half a minute: it is named.
+          for (std::size_t at = 0; at < kServers; ++at) {
+            const bool unsure =
+                each.at(at) == silent || each.at(at) == fails || each.at(at) == dies;
+            CHECK(unsure == contains(forced.said, settings.servers[at].brief() + " may keep"));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("force: a lock that is revoked already is revoked again, and deleted with --now only") {
+  Scene scene;
+  tests::AnsweringServers servers(kServers, [&](const Asked& asked) { return scene.reply(asked); });
+  for (const bool now : {false, true}) {
+    scene = {.servers = {}, .value = "revoked:" + kToken};
+    CHECK(force(servers.settings(), now).status == ExitStatus::ok);
+    CHECK(scene.times("revoke") == kServers);
+    CHECK(scene.times("remove") == (now ? kServers : 0));
+  }
+  // The minimum hold of a job that is over is cut short.
+  scene = {.servers = {}, .value = "cooling:" + kToken};
+  const Forced cut = force(servers.settings(), false);
+  CHECK(cut.status == ExitStatus::ok);
+  CHECK(contains(cut.said, "lock \"L\" is free: its minimum hold was cut short"));
+  CHECK(scene.times("revoke") == 0);
+  CHECK(scene.times("remove") == kServers);
+}
+
+TEST_CASE(
+    "force: a key that was left over is deleted only if it is still the same two seconds later") {
+  enum class Then { same, another, nothing, held };
+  struct Case {
+    Then then;
+    std::array<int, kServers> looks{};  // only the thread of the servers counts them
+    std::atomic<int> removes = 0;
+    std::unique_ptr<tests::AnsweringServers> servers{};
+    pid_t pid = -1;
+  };
+  std::array<Case, 4> cases{Case{Then::same}, Case{Then::another}, Case{Then::nothing},
+                            Case{Then::held}};
+  for (Case& each : cases) {
+    each.servers = std::make_unique<tests::AnsweringServers>(kServers, [&each](const Asked& asked) {
+      if (asked.name == "remove") ++each.removes;
+      if (asked.name == "remove") return tests::array_of({"released"});
+      if (asked.name != "look") return tests::usual_reply(asked.name);
+      const bool later = each.looks.at(asked.server)++ > 0;
+      const bool shows = asked.server == 0 ? !later || each.then != Then::nothing
+                                           : later && each.then == Then::held;
+      if (!shows) return tests::Shown{}.wire();
+      const bool other = later && each.then == Then::another;
+      return tests::Shown{
+          .type = "string", .value = other ? kOther : kToken, .left = 40'000, .holder = "{}"}
+          .wire();
+    });
+    each.pid = tests::start_forked(
+        [&each] { return static_cast<int>(force(each.servers->settings(), false).status); });
+  }
+  for (Case& each : cases) {
+    CAPTURE(static_cast<int>(each.then));
+    int status = 0;
+    REQUIRE(::waitpid(each.pid, &status, 0) == each.pid);
+    CHECK(WEXITSTATUS(status) == (each.then == Then::same ? 0 : 1));
+    CHECK(each.removes == (each.then == Then::same ? 1 : 0));
+  }
+}
+
+/// What a server shows to --wait after the revocation.
+enum class Later { holder, another, nothing, silent };
+
+TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look after the other") {
+  std::array<Later, kServers> later{};
+  std::array<int, kServers> looks{};
+  const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
+    if (asked.name == "revoke") return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
+    if (asked.name != "look") return tests::usual_reply(asked.name);
+    tests::Shown shown{.type = "string", .value = kToken, .left = 40'000, .holder = "{}"};
+    const int look = looks.at(asked.server)++;
+    if (look == 1) {  // the next one shows nothing
+      switch (later.at(asked.server)) {
+        case Later::silent:
+          return std::nullopt;
+        case Later::holder:
+          shown.value = "revoked:" + kToken;
+          return shown.wire();
+        case Later::another:
+          shown.value = kOther;
+          return shown.wire();
+        case Later::nothing:
+          break;
+      }
+    }
+    return look == 0 ? shown.wire() : tests::Shown{}.wire();
+  };
+  tests::AnsweringServers servers(kServers, reply);
+  for (int a = 0; a < 4; ++a) {
+    for (int b = a; b < 4; ++b) {
+      for (int c = b; c < 4; ++c) {
+        later = {static_cast<Later>(b), static_cast<Later>(a), static_cast<Later>(c)};
+        looks = {};
+        CAPTURE(a);
+        CAPTURE(b);
+        CAPTURE(c);
+        const Forced forced = force(servers.settings(), false, true);
+        CAPTURE(forced.said);
+        CHECK(forced.status == ExitStatus::ok);
+        const auto without = std::ranges::count_if(
+            later, [](Later each) { return each == Later::another || each == Later::nothing; });
+        const int most = std::ranges::max(looks);
+        CHECK(most == (without >= static_cast<int>(kQuorum) ? 2 : 3));
+      }
+    }
+  }
+}
+
+TEST_CASE("force --now: a reader that enters between the look and the revocation is buried, too") {
+  const std::string generation = "s" + std::string(39, 'a');
+  const std::string late = "s" + std::string(39, 'c');
+  std::vector<Asked> removes;
+  const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
+    if (asked.name == "look") {
+      return tests::Shown{.type = "string",
+                          .value = "shared:" + generation,
+                          .left = 40'000,
+                          .holder = "{}",
+                          .readers = {{generation, "{}"}}}
+          .wire();
+    }
+    if (asked.name == "revoke") {
+      // One server alone names the late one.
+      const std::string readers = generation + (asked.server == 1 ? " " + late : "");
+      return "*4\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(readers.size()) + "\r\n" + readers +
+             "\r\n:1\r\n";
+    }
+    if (asked.name == "remove") {
+      removes.push_back(asked);
+      return tests::array_of({"released"});
+    }
+    return tests::usual_reply(asked.name);
+  };
+  tests::AnsweringServers servers(kServers, reply);
+  CHECK(force(servers.settings(), true).status == ExitStatus::ok);
+  REQUIRE(removes.size() == kServers);
+  for (const Asked& each : removes) {
+    CHECK(contains(each.words.back(), generation));
+    CHECK(contains(each.words.back(), late));
+  }
+}
+
+}  // namespace
+}  // namespace redlock::force

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// renew and release by token, as whole commands, against each combination of what three servers do.
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "answering_servers.h"
+#include "contains.h"
+#include "forked.h"
+#include "hold/hold.h"
+#include "lock/protocol.h"
+#include "lock/value.h"
+
+namespace redlock::hold {
+namespace {
+
+using tests::Asked;
+
+constexpr std::size_t kServers = 3;
+constexpr std::size_t kQuorum = 2;
+const std::string kToken(40, 'a');
+const std::string kReader = "s" + std::string(39, 'a');
+
+/// Each shows the lock at first.
+enum class Server { holds, gone, changed, refuses };
+
+struct Scene {
+  std::array<Server, kServers> servers{};
+  std::string token = kToken;
+  std::array<int, kServers> looks{};
+  std::vector<Asked> asked{};
+  std::mutex mutex{};
+
+  [[nodiscard]] std::size_t how_many(std::initializer_list<Server> kinds) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        servers, [&](Server each) { return std::ranges::count(kinds, each) > 0; }));
+  }
+  std::vector<Asked> take(std::string_view name) {
+    const std::lock_guard lock(mutex);
+    std::vector<Asked> taken;
+    std::ranges::copy_if(asked, std::back_inserter(taken),
+                         [&](const Asked& each) { return each.name == name; });
+    return taken;
+  }
+
+  std::optional<std::string> reply(const Asked& request) {
+    const std::lock_guard lock(mutex);
+    asked.push_back(request);
+    const Server server = servers.at(request.server);
+    const std::string who = R"({"host":"h","user":"u","pid":1,"ttl":30000,"protocol":)" +
+                            std::to_string(lock::kProtocol) + "}";
+    if (request.name == "look") {
+      const bool later = looks.at(request.server)++ > 0;
+      if (later && server == Server::gone) return tests::Shown{}.wire();
+      tests::Shown shown{
+          .type = "string", .value = token, .left = 29'000, .holder = who, .fence = 3};
+      if (later && server == Server::changed) shown.value = std::string(40, 'b');
+      if (lock::is_of_reader(token) && shown.value == token) {
+        shown.value = "shared:" + token;
+        shown.readers = {{token, who}};  // with the fence 7
+      }
+      return shown.wire();
+    }
+    if (request.name != "leave" && request.name != "renew") return tests::usual_reply(request.name);
+    switch (server) {
+      case Server::holds:
+        return tests::array_of({request.name == "leave" ? "released" : "renewed"});
+      case Server::gone:
+        return tests::array_of({"missing"});
+      case Server::changed:
+        return tests::array_of({"not_mine", std::string(40, 'b')});
+      case Server::refuses:
+        break;
+    }
+    return "-NOPERM this user has no permissions\r\n";
+  }
+};
+
+template <class Request>
+int status_of(const config::Settings& settings, const std::string& token,
+              std::chrono::milliseconds patience) {
+  const int status = tests::forked([&] {
+    Request request;
+    request.name = "L";
+    request.settings = settings;
+    request.settings.quiet = true;
+    request.settings.server_wait = patience;
+    request.settings.log_entries = 10;
+    request.token = token;
+    int result = 0;
+    tests::written_by([&] { result = carry_out(request).status; });
+    return result;
+  });
+  return WEXITSTATUS(status);
+}
+
+TEST_CASE(
+    "release, renew: 0 only if a quorum did it, 80 only if a quorum cannot have the lock any "
+    "more") {
+  for (const std::string& token : {kToken, kReader}) {
+    for (std::size_t a = 0; a < 4; ++a) {
+      for (std::size_t b = a; b < 4; ++b) {
+        for (std::size_t c = b; c < 4; ++c) {
+          const std::array<Server, kServers> each{static_cast<Server>(b), static_cast<Server>(c),
+                                                  static_cast<Server>(a)};
+          CAPTURE(token);
+          CAPTURE(a);
+          CAPTURE(b);
+          CAPTURE(c);
+          using enum Server;
+          Scene scene;
+          scene.servers = each;
+          scene.token = token;
+          tests::AnsweringServers servers(kServers,
+                                          [&](const Asked& asked) { return scene.reply(asked); });
+          const bool did = scene.how_many({holds}) >= kQuorum;
+          const bool over = scene.how_many({gone, changed}) >= kQuorum;
+          // If nothing is certain, it waits for something else in vain.
+          const bool never = !did && !over && scene.how_many({refuses}) < kQuorum;
+          const std::chrono::milliseconds patience(never ? 50 : 20'000);
+          // Somebody else may have released it since the command started.
+          CHECK(status_of<cli::Release>(servers.settings(), token, patience) ==
+                (did || over ? 0 : 69));
+          CHECK(scene.take("leave").size() >= kServers);
+          // The line of the log says which run has ended.
+          for (const Asked& line : scene.take("log")) {
+            CHECK(line.words.at(1) == "released");
+            CHECK(line.words.at(2) == token);
+            CHECK(tests::contains(line.words.at(3),
+                                  token == kReader ? "\"fence\":7" : "\"fence\":3"));
+          }
+          scene.looks = {};
+          CHECK(status_of<cli::Renew>(servers.settings(), token, patience) == (did    ? 0
+                                                                               : over ? 80
+                                                                                      : 69));
+          // For the ttl of the run that took it.
+          for (const Asked& renewal : scene.take("renew")) CHECK(renewal.words.back() == "30000");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redlock::hold

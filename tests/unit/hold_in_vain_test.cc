@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// acquire --json that gives up: what it says of each state of the lock.
+#include "answering_servers.h"
+#include "contains.h"
+#include "forked.h"
+#include "hold/hold.h"
+
+namespace redlock::hold {
+namespace {
+
+using namespace std::chrono_literals;
+using tests::Asked;
+using tests::contains;
+
+TEST_CASE("acquire --json in vain: the state, the holder, and what is left of its time by then") {
+  struct Case {
+    std::string value, holder;
+    std::string state;
+    int left;  ///< ms, as the server says each time; -1: it never expires
+  };
+  const std::string token(40, 'a');
+  const std::string who = R"({"host":"h","user":"u","pid":7})";
+  for (const Case& each :
+       {Case{token, who, "held", 9'000}, Case{token, who, "held", -1},
+        Case{"cooling:" + token, who, "cooling", 9'000},
+        Case{"revoked:" + token, who, "revoked", 9'000}, Case{"else", "", "foreign", 9'000},
+        Case{"type:hash", "", "foreign", 9'000}}) {
+    CAPTURE(each.value);
+    CAPTURE(each.left);
+    tests::AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
+      if (asked.name != "acquire") return tests::usual_reply(asked.name);
+      const auto text = [](const std::string& part) {
+        return "$" + std::to_string(part.size()) + "\r\n" + part + "\r\n";
+      };
+      return "*8\r\n" + text("refused") + text(each.value) + ":" + std::to_string(each.left) +
+             "\r\n" + text(each.holder) + text("0") + text("5") + ":0\r\n:0\r\n";
+    });
+    const os::Fd file = os::make_memory_file("");
+    const int status = tests::forked([&] {
+      cli::Acquire request;
+      request.name = "L";
+      request.settings = servers.settings();
+      request.settings.wait = 80ms;
+      request.settings.quiet = true;
+      request.json = true;
+      int result = 0;
+      const std::string out = tests::written_by([&] { result = carry_out(request).status; }).out;
+      os::write_all(file.get(), out);
+      return result;
+    });
+    CHECK(WEXITSTATUS(status) == 1);
+    std::string json;
+    ::lseek(file.get(), 0, SEEK_SET);
+    os::read_all(file.get(), json);
+    CAPTURE(json);
+    CHECK(contains(json, "\"state\": \"" + each.state + '"'));
+    CHECK(contains(json, each.holder.empty() ? "\"holder\": null" : "\"host\": \"h\""));
+    // Some time has passed since the last answer.
+    CHECK(contains(json, "\"left_s\": null") == (each.left < 0));
+    CHECK_FALSE(contains(json, "\"left_s\": 9.0"));
+  }
+}
+
+}  // namespace
+}  // namespace redlock::hold

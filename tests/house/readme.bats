@@ -163,7 +163,7 @@ crontab() {
   run bash -c "$script"
   [[ $output == 'another host makes the report' ]] || fail "$output"
   redlock release report "$theirs"
-  REDLOCK_SERVERS=unix://$SCRATCH/none REDLOCK_SERVER_WAIT=0 run --separate-stderr bash -c "$script"
+  REDLOCK_SERVERS=$SCRATCH_URI/none REDLOCK_SERVER_WAIT=0 run --separate-stderr bash -c "$script"
   [[ $output == 'the lock servers cannot be reached' ]] || fail "$output"
   printf '#!/bin/sh\nexit 3\n' >"$ROOT/usr/local/bin/make-report"
   run bash -c "$script"

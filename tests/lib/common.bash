@@ -19,6 +19,7 @@ SOURCE=${TESTS%/*}
 REDLOCK=${REDLOCK:-$SOURCE/build/release/redlock}
 PYTHON=/usr/bin/python3 # Debian's, which has python3-redis
 SCRATCH=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
+SCRATCH_URI=unix://${SCRATCH// /%20}
 BOUND=20 # seconds that a wait may take by default
 export REDLOCK SOURCE
 # Servers of a test are always fresh, and redlock distrusts a fresh server; restart.bats tests
@@ -396,7 +397,7 @@ describe_server() {
   declare -ga "${name}_ARGS=()"
   local -n arguments=${name}_ARGS
   arguments=(--port "$port" --bind 127.0.0.1 --unixsocket "$dir/sock" --dir "$dir" --save '' --appendonly no "$@")
-  declare -g "${name}_SOCKET=$dir/sock" "${name}_URI=unix://$dir/sock" "${name}_LOG=$dir/log"
+  declare -g "${name}_SOCKET=$dir/sock" "${name}_URI=unix://${dir// /%20}/sock" "${name}_LOG=$dir/log"
   declare -g "${name}_PORT=$port" "${name}_TCP_URI=redis://127.0.0.1:$port"
 }
 

@@ -47,8 +47,8 @@ start_limited() {
   done
   read -ra words <<<"$acl"
   start_server "$name" --user "${words[@]}" || return 1
-  local -n socket=${name}_SOCKET
-  declare -g "${name}_CRON=unix://cron:password@$socket"
+  local -n uri=${name}_URI
+  declare -g "${name}_CRON=unix://cron:password@${uri#unix://}"
 }
 
 # three_limited [WORD…]: A, B and C, each as start_limited; exports REDLOCK_SERVERS.

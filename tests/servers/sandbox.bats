@@ -51,7 +51,7 @@ assert_nothing_left() {
 
 @test "three servers by default, in REDLOCK_SERVERS, all answering" {
   run -0 --separate-stderr "$REDLOCK" sandbox -- bash -c '
-    for uri in $REDLOCK_SERVERS; do redis-cli -s "${uri#unix://}" ping; done'
+    for uri in $REDLOCK_SERVERS; do socket=${uri#unix://}; redis-cli -s "${socket//%20/ }" ping; done'
   [[ $output == $'PONG\nPONG\nPONG' ]]
   [[ -z $stderr ]]
   directory_empty
@@ -59,7 +59,7 @@ assert_nothing_left() {
 
 @test "servers keep nothing, listen on no port, and nobody else can reach them" {
   run -0 "$REDLOCK" sandbox -N 1 -- bash -c '
-    socket=${REDLOCK_SERVERS#unix://}
+    socket=${REDLOCK_SERVERS#unix://} socket=${socket//%20/ }
     stat -c %a "${socket%/*}"
     redis-cli -s "$socket" config get port
     redis-cli -s "$socket" config get save
@@ -91,7 +91,7 @@ DIR* opendir(const char* path) {
   return NULL;
 }
 SHIM
-  background env LD_PRELOAD="$SCRATCH/shim.so" ASAN_OPTIONS=verify_asan_link_order=0 \
+  background env LD_LIBRARY_PATH="$SCRATCH" LD_PRELOAD=shim.so ASAN_OPTIONS=verify_asan_link_order=0 \
     "$REDLOCK" sandbox -N 1 -- sh -c 'exit 7'
   await "$BACKGROUND_PID"
   assert_status 7

@@ -325,7 +325,7 @@ PARTS
   start_tls_server A server
   local uri
   for uri in "$A_TLS_URI" "$A_TCP_URI"; do
-    run --separate-stderr env LD_PRELOAD="$SCRATCH/parts.so" \
+    run --separate-stderr env LD_LIBRARY_PATH="$SCRATCH" LD_PRELOAD=parts.so \
       ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
       "$REDLOCK" run -n -S "$uri" L -- echo in
     assert_status 0

@@ -361,6 +361,9 @@ needs_tls() {
   [[ $said != *'finding TLS support'* && $said != *'Bad directive'* ]] || skip 'this server was built without TLS'
 }
 
+# needs_localhost: skips the test where that name does not resolve, for want of /etc/hosts.
+needs_localhost() { getent ahostsv4 localhost >/dev/null || skip 'localhost does not resolve here'; }
+
 # free_port: prints a TCP port at random, outside of the kernel's own range: if it is taken, the caller tries again
 # with another one.
 free_port() { echo $((20000 + SRANDOM % 12000)); }

@@ -244,6 +244,21 @@ await() {
 
 # ---- time-outs --------------------------------------------------------------------------------
 
+# bats_start_timeout_countdown SECONDS: replaces bats' own, which starts two processes for it. When a test fails
+# immediately, bats ends one of them and not the other, a sleep, and waits for that one.
+# bats_abort_timeout_countdown PID: ends it.
+bats_start_timeout_countdown() {
+  trap bats_timeout_trap ABRT
+  {
+    nap "$1"
+    kill -ABRT $$ && bats_kill_childprocesses_of $$
+  } &>/dev/null &
+}
+bats_abort_timeout_countdown() {
+  disown "$1" # so that bash does not report its death
+  kill -KILL "$1" 2>/dev/null || true
+}
+
 # bats_kill_childprocesses_of PID: replaces bats' own, which it calls when BATS_TEST_TIMEOUT is over. That one
 # sends a TERM to the children of the test's shell only, so a grandchild that hangs stays. This
 # one kills, by their PIDs, all processes below that shell, and those that have left it but have its environment.

@@ -260,7 +260,7 @@ while True:
 }
 
 @test "on a terminal it says what was started and how to leave" {
-  run -0 script -qec "'$REDLOCK' sandbox -N 2 -- true" /dev/null
+  run -0 script -qec "'$REDLOCK' sandbox -N 2 -- true" /dev/null </dev/null
   assert_contains "$output" "2 private servers in $TMPDIR/redlock-sandbox."
   assert_contains "$output" 'gone when true ends'
   refute_contains "$output" 'try: '
@@ -461,9 +461,9 @@ END
 }
 
 @test "--cluster, --sentinel: on a terminal it says what was started" {
-  run -0 script -qec "'$REDLOCK' sandbox --cluster -- true" /dev/null
+  run -0 script -qec "'$REDLOCK' sandbox --cluster -- true" /dev/null </dev/null
   assert_contains "$output" "redlock: a private Redis Cluster (3 primaries, 3 replicas) in $TMPDIR/redlock-sandbox."
-  run -0 script -qec "'$REDLOCK' sandbox --sentinel -- true" /dev/null
+  run -0 script -qec "'$REDLOCK' sandbox --sentinel -- true" /dev/null </dev/null
   assert_contains "$output" "redlock: a private primary with 2 replicas and 3 Sentinels in $TMPDIR/redlock-sandbox."
 }
 

@@ -29,6 +29,8 @@ export REDLOCK_RESTART_GRACE=0
 # test delays a command by this time.
 export REDLOCK_SERVER_TIMEOUT=1s
 export REDLOCK_CONFIG=/dev/null # not this machine's
+export LC_ALL=C.UTF-8            # whatever the user's locale is
+export LOGNAME=${LOGNAME:-${USER:-$(id -un)}}
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
 unset GITHUB_RUN_ID CI_JOB_URL BUILDKITE_BUILD_URL CIRCLE_BUILD_URL BUILD_URL TF_BUILD BUILD_BUILDID
 unset CI          # tests behave alike in CI and elsewhere

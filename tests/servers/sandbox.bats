@@ -239,12 +239,12 @@ while True:
 
 @test "TMPDIR with odd characters, relative, too long for a socket, or not there" {
   cd "$TMPDIR"
-  mkdir 'odd %dir # é' "$(printf 'long%.0s' {1..40})"
-  TMPDIR=$PWD/'odd %dir # é' run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
+  mkdir '% #é' "$(printf 'long%.0s' {1..40})"
+  TMPDIR=$PWD/'% #é' run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
   [[ $output == locked ]]
-  TMPDIR='odd %dir # é' run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
+  TMPDIR='% #é' run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
   assert_contains "$output" 'unix:///'
-  assert_contains "$output" 'odd%20%25dir%20%23%20%C3%A9/redlock-sandbox.'
+  assert_contains "$output" '%25%20%23%C3%A9/redlock-sandbox.'
   TMPDIR=$PWD/$(echo long*) run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
   assert_contains "$output" 'unix:///tmp/redlock-sandbox.'
   TMPDIR=$PWD/none run -71 "$REDLOCK" sandbox -N 1 -- true

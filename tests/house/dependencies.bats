@@ -28,7 +28,7 @@ configure() {
 }
 
 # linked FILE: redlock is linked with this library of OTHER. build.ninja escapes blanks.
-linked() { tr -d '$"\\' <"$SCRATCH/build/build.ninja" | grep -qF " $OTHER/lib/$1"; }
+linked() { sed 's/[$"\\]//g' "$SCRATCH/build/build.ninja" | grep -qF " $OTHER/lib/$1"; }
 
 setup() {
   if ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then skip "needs cmake and ninja"; fi

@@ -11,6 +11,7 @@ import selectors
 import statistics
 import sys
 import time
+import urllib.parse
 from collections import Counter
 
 sys.dont_write_bytecode = True  # leaves no files
@@ -315,7 +316,7 @@ def handovers(requests, server):
 def main():
     scripts, sockets, pids = sys.argv[1:4]
     requests = Requests(read_scripts(scripts))
-    servers = [Server(path, pid) for path, pid in zip(sockets.split(), map(int, pids.split()))]
+    servers = [Server(urllib.parse.unquote(path), pid) for path, pid in zip(sockets.split(), map(int, pids.split()))]
     for server in servers:
         requests.load(server)
     with undisturbed(servers):

@@ -24,7 +24,7 @@ A test "hangs" {
 BATS
   export TESTS PIDS=$SCRATCH/pids
   # Without the folders of this run of bats.
-  background env -u BATS_RUN_TMPDIR -u BATS_FILE_TMPDIR -u BATS_TEST_TMPDIR -u BATS_SUITE_TMPDIR -u BATS_ROOT \
+  background env -u BATS_RUN_TMPDIR -u BATS_FILE_TMPDIR -u BATS_TEST_TMPDIR -u BATS_SUITE_TMPDIR \
     BATS_TEST_TIMEOUT=1 bats --tap "$SCRATCH/hangs.bats"
   await "$BACKGROUND_PID"
   assert_status 1
@@ -49,7 +49,7 @@ A test "stops" {
 }
 BATS
   export TESTS STAGE=$SCRATCH/stage
-  background env -u BATS_RUN_TMPDIR -u BATS_FILE_TMPDIR -u BATS_TEST_TMPDIR -u BATS_SUITE_TMPDIR -u BATS_ROOT \
+  background env -u BATS_RUN_TMPDIR -u BATS_FILE_TMPDIR -u BATS_TEST_TMPDIR -u BATS_SUITE_TMPDIR \
     bash -c 'set -m
     (nohup bats --tap "$0" >"$STAGE.tap" &
       echo "$!" >"$STAGE.pid"

@@ -27,7 +27,8 @@ teardown() {
 # crontab_of HOST: each line runs its job under a lock and then says how redlock ended. The slow
 # job takes longer than it takes the other daemon to start its own.
 crontab_of() {
-  local log=$SCRATCH
+  local log
+  printf -v log %q "$SCRATCH"
   cat <<END
 * * * * * "$REDLOCK" run -n -E 0 --min-hold 40s short -- sh -c "echo $1 >>$log/short" 2>$log/short.$1.err; echo \$? >$log/short.$1
 * * * * * "$REDLOCK" run --once 50s daily -- sh -c "echo $1 >>$log/daily; sleep 1" 2>$log/daily.$1.err; echo \$? >$log/daily.$1

@@ -539,7 +539,7 @@ wrapped() {
   grep -qx 'LoadCredential=redlock.password:/etc/redlock.password' "$EXAMPLES/leader.service"
   for server in A B C; do cli "$server" config set requirepass secret >/dev/null; done
   printf '#!/bin/sh\nREDLOCK_PASSWORD=secret exec redlock status deploy\n' >migrate.sh
-  export CREDENTIALS_DIRECTORY=$SCRATCH/credentials
+  export CREDENTIALS_DIRECTORY=credentials # systemd's has no blank, and the line does not quote it
   mkdir "$CREDENTIALS_DIRECTORY"
   (umask 077 && echo wrong >"$CREDENTIALS_DIRECTORY/redlock.password")
   run bash -c "$line"

@@ -48,9 +48,10 @@ setup() {
   start_server B
   start_server C
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
-  ROOT=$SCRATCH/root
-  mkdir -p "$ROOT"/{usr/local/bin,srv,var/lib/node_exporter,etc} "$SCRATCH/project"
+  ROOT=../root # relative, since the blocks quote no path, and the one of SCRATCH may have a blank
+  mkdir "$SCRATCH/project"
   cd "$SCRATCH/project" || return
+  mkdir -p "$ROOT"/{usr/local/bin,srv,var/lib/node_exporter,etc}
   local program
   for program in "$ROOT"/usr/local/bin/{backup,poll,hourly,make-report,cmd} deploy.sh migrate.sh backup test-my-script report.sh import.sh transcode.sh reprice.sh; do
     printf '#!/bin/sh\necho "%s $*" >>"%s/log"\n' "${program##*/}" "$SCRATCH" >"$program"
@@ -163,7 +164,7 @@ crontab() {
   run bash -c "$script"
   [[ $output == 'another host makes the report' ]] || fail "$output"
   redlock release report "$theirs"
-  REDLOCK_SERVERS=unix://$SCRATCH/none REDLOCK_SERVER_WAIT=0 run --separate-stderr bash -c "$script"
+  REDLOCK_SERVERS=$SCRATCH_URI/none REDLOCK_SERVER_WAIT=0 run --separate-stderr bash -c "$script"
   [[ $output == 'the lock servers cannot be reached' ]] || fail "$output"
   printf '#!/bin/sh\nexit 3\n' >"$ROOT/usr/local/bin/make-report"
   run bash -c "$script"
@@ -291,7 +292,7 @@ crontab() {
   (umask 077 && echo secret >"$ROOT/etc/redlock.password")
   REDLOCK_SERVERS='' run --separate-stderr redlock config --config "$SCRATCH/redlock.toml"
   assert_status 0
-  assert_contains "$output" "$C_SOCKET"
+  assert_contains "$output" "${C_URI#unix://}"
 }
 
 @test "README: servers, checks_the_servers" {
@@ -300,7 +301,7 @@ crontab() {
   ((${#commands[@]} == 2))
   run bash -c "${commands[0]}"
   assert_status 0
-  assert_contains "$output" "$B_SOCKET"
+  assert_contains "$output" "${B_URI#unix://}"
   # With warnings: no append-only file, no restart grace.
   run bash -c "${commands[1]}"
   assert_status 1
@@ -368,7 +369,7 @@ pairs() {
     /^\.S[hs] / { here = $0 == section }
     /^\.Ed/ { block = 0 }
     here && block && NF { if (old == "") old = $0; else { print old "\t" $0; old = "" } }
-    /^\.Bd / { block = 1 }' "$MIGRATE" | sed "s|/var/lock/b|$SCRATCH/lockfile|g"
+    /^\.Bd / { block = 1 }' "$MIGRATE" | sed "s|/var/lock/b|../lockfile|g"
 }
 
 # gives COMMAND STATUS: a shell runs the command, which ends with this status.
@@ -392,7 +393,7 @@ gives() {
     # Somebody else has the lock. The others would never end.
     case $left in *' -n '*) status=1 ;; *' -E 75 '*) status=75 ;; *) continue ;; esac
     left=${left/-w 10/-w 0.7} right=${right/-w 10/-w 0.7}
-    gives "flock '$SCRATCH/lockfile' -c '${left//\'/}'" "$status"
+    gives "flock ../lockfile -c '${left//\'/}'" "$status"
     gives "redlock run b -- env -u REDLOCK_HELD $right" "$status"
   done < <(pairs 'FROM FLOCK')
   ((count == 6)) || fail "$count pairs"
@@ -404,7 +405,7 @@ script_in_manual() {
     /^\.Ed/ { block = 0 }
     block { print }
     index($0, mark) { found = 1 }
-    found && /^\.Bd / { block = 1; found = 0 }' "$MIGRATE" | sed "s|/var/lock/b|$SCRATCH/lockfile|g"
+    found && /^\.Bd / { block = 1; found = 0 }' "$MIGRATE" | sed "s|/var/lock/b|../lockfile|g"
 }
 
 # assert_port MARK SHELL…: both scripts after MARK, the one of flock and the other, run cmd under the lock, end with its
@@ -426,7 +427,7 @@ assert_port() {
       [[ $file == */old.* ]] || assert_ran 'locked '
       : >"$SCRATCH/log"
       case $file in
-        */old.*) gives "flock '$SCRATCH/lockfile' '$file'" 1 ;;
+        */old.*) gives "flock ../lockfile '$file'" 1 ;;
         */new.*) gives "redlock run b -- env -u REDLOCK_HELD -u REDLOCK_NAME '$file'" 1 ;;
       esac
       [[ ! -s $SCRATCH/log ]] || fail "$file:" "$(cat "$SCRATCH/log")"
@@ -458,17 +459,18 @@ assert_port() {
   local left right count=0 token=mine
   export REDLOCK_SERVERS=$A_URI
   redis_cli() { redis-cli -s "$A_SOCKET" "$@"; }
+  local cli="redis-cli -s '$A_SOCKET'"
   while IFS=$'\t' read -r left right; do
     count=$((count + 1))
     # The script has the key, so redlock does not get it, and the other way round.
-    gives "token=$token; ${left/redis-cli/redis-cli -s $A_SOCKET}" 0
+    gives "token=$token; ${left/redis-cli/"$cli"}" 0
     case $right in
       token*)
         [[ $output == OK ]]
         gives "$right" 1
         redis_cli del b
         token=$(bash -c "$right; echo \$token")
-        gives "token=other; ${left/redis-cli/redis-cli -s $A_SOCKET}" 0
+        gives "token=other; ${left/redis-cli/"$cli"}" 0
         [[ $output != OK ]] || fail "the script has the lock of redlock"
         ;;
       *renew*) gives "token=$token; $right" 0 ;;

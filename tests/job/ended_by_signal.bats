@@ -67,8 +67,8 @@ SCRIPT
 
 @test "redlock, which knows passwords, leaves no core; the job has the limit that it would have" {
   endings <<'SCRIPT'
-ready = os.environ["SCRATCH"] + "/ready"
-process = start("run", "L", "--", "sh", "-c", f"ulimit -c >{ready}; exec sleep 60")
+ready = "ready"
+process = start("run", "L", "--", "sh", "-c", "ulimit -c >ready; exec sleep 60")
 until("the job is ready", lambda: os.path.exists(ready) and os.path.getsize(ready) > 0)
 assert open(ready).read() == "unlimited\n"
 below = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
@@ -92,8 +92,8 @@ SCRIPT
 @test "a TERM to redlock that kills the job ends both; where the job traps it, its status counts" {
   endings <<'SCRIPT'
 for trap, ending in (":", signal.SIGTERM), ("trap 'exit 9' TERM", -9):
-    ready = os.environ["SCRATCH"] + "/ready"
-    process = start("run", "L", "--", "sh", "-c", f"{trap}; echo >{ready}; while :; do sleep 0.02; done")
+    ready = "ready"
+    process = start("run", "L", "--", "sh", "-c", f"{trap}; echo >ready; while :; do sleep 0.02; done")
     until("the job is ready", lambda: os.path.exists(ready))
     process.terminate()
     ends(process, ending)
@@ -124,7 +124,7 @@ SCRIPT
 @test "redlock's own statuses stay: a job that is killed for them was not ended by a signal" {
   endings <<'SCRIPT'
 ends(start("run", "--max-runtime", "200ms", "L", "--", "sleep", "60"), -124)
-ends(start("run", "--ttl", "2s", "L", "--", "sh", "-c", f"redis-cli -s {os.environ['A_SOCKET']} del L >&2; exec sleep 60"), -80)
+ends(start("run", "--ttl", "2s", "L", "--", "sh", "-c", 'redis-cli -s "$A_SOCKET" del L >&2; exec sleep 60'), -80)
 SCRIPT
 }
 

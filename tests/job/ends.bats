@@ -12,7 +12,8 @@ load ../lib/common
 setup() {
   start_server A
   export REDLOCK_SERVERS=$A_URI
-  export SLOW="exec $PYTHON -SEI $TESTS/lib/slow_child.py"
+  printf -v SLOW 'exec %q -SEI %q' "$PYTHON" "$TESTS/lib/slow_child.py"
+  export SLOW
   declare -gA JOB=() NEXT=()
   cd "$SCRATCH" || return
 }

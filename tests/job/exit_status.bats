@@ -79,7 +79,7 @@ limited() {
 
 @test "-E changes nothing but the conflict" {
   ends_with 1 run -E 77 L -- false
-  ends_with 69 run -E 77 -n --server-wait 0.1 -S "unix://$SCRATCH/none" L -- true
+  ends_with 69 run -E 77 -n --server-wait 0.1 -S "$SCRATCH_URI/none" L -- true
   ends_with 127 run -E 77 L -- /nonexistent
   cli A del L
 }

@@ -162,7 +162,7 @@ refuse() {
 # count of its calls, which goes up to a million.
 refuse_later() {
   head -c 4096 /dev/zero >"$SCRATCH/calls"
-  LATER=(env "LD_PRELOAD=$BATS_FILE_TMPDIR/refuse.so" "REFUSE_STATE=$SCRATCH/calls" REFUSE_AT=1000001 "$@" "$REDLOCK")
+  LATER=(env "LD_LIBRARY_PATH=$BATS_FILE_TMPDIR" LD_PRELOAD=refuse.so "REFUSE_STATE=$SCRATCH/calls" REFUSE_AT=1000001 "$@" "$REDLOCK")
 }
 refuse_now() { printf '\x40\x42\x0f' | dd of="$SCRATCH/calls" conv=notrunc status=none; }
 

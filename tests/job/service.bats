@@ -122,8 +122,8 @@ fed_more() {
   local token
   token=$("$REDLOCK" acquire L)
   WATCHDOG_USEC=400000 background sh -c 'WATCHDOG_PID=$$ exec "$REDLOCK" run L -- bash -c "$0" "$1"' '
-    trap "echo told; until test -e $0.end; do read -t 0.05 line <>$NAP; done; exit 0" TERM
-    echo >"$0"; while :; do read -t 0.05 line <>$NAP; done' "$SCRATCH/runs"
+    trap "echo told; until test -e \"$0.end\"; do read -t 0.05 line <>\"$NAP\"; done; exit 0" TERM
+    echo >"$0"; while :; do read -t 0.05 line <>"$NAP"; done' "$SCRATCH/runs"
   wait_for_line "$MESSAGES" 'STATUS=lock "L" is held by '
   fed_more
   "$REDLOCK" release L "$token"
@@ -147,7 +147,7 @@ fed_more() {
 @test "service: a worker that is stuck is a service that is stuck: the watchdog hears nothing more" {
   manager "$SCRATCH/notify"
   WATCHDOG_USEC=100000 background "$REDLOCK" run --ttl 3s --kill-after 1s L -- bash -c '
-    trap "echo told" TERM; echo >"$0"; while :; do read -t 0.05 line <>$NAP; done' "$SCRATCH/runs"
+    trap "echo told" TERM; echo >"$0"; while :; do read -t 0.05 line <>"$NAP"; done' "$SCRATCH/runs"
   wait_for "$SCRATCH/runs"
   fed_more
   kill -STOP "$(child_of "$BACKGROUND_PID")"

@@ -175,7 +175,7 @@ SCENARIO
   receives <<'SCENARIO'
 at = Terminal("bash")
 log = Log(os.environ["SCRATCH"] + "/once")
-at.type(f'"$REDLOCK" run L -- {shlex.join(RECEIVING_JOB)} {log.path} | cat\n')
+at.type(f'"$REDLOCK" run L -- {shlex.join([*RECEIVING_JOB, log.path])} | cat\n')
 log.wait("ready")
 job = log.process()
 top = job.parent().parent()
@@ -193,7 +193,8 @@ SCENARIO
 }
 
 @test "a job that dies of a TERM to its group: a descendant in another session gets it, too" {
-  local log=$SCRATCH/descendant
+  local log=descendant
+  cd "$SCRATCH"
   set -m # a group of its own for redlock
   background "$REDLOCK" run L -- bash -c 'setsid bash -c "trap \"echo TERM >>$0; exit\" TERM; echo \$\$ >$0
     for _ in {1..400}; do read -rt 0.05 <>\"\$NAP\"; done" & wait' "$log"
@@ -264,7 +265,7 @@ SCENARIO
 matrix() {
   black_hole
   cat >"$SCRATCH/matrix.py" <<'MATRIX'
-import subprocess, sys
+import shlex, subprocess, sys
 from terminal import *
 
 SIGNALS = "HUP INT QUIT TERM USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR XCPU XFSZ".split()
@@ -280,7 +281,7 @@ class Run:
 
     def __init__(self, name, options, habits="", start=()):
         self.name, self.job = name, Job(habits)
-        words = [redlock, "run", "-vv", *options.split(), name, "--", *self.job.words.split("--", 1)[1].split()]
+        words = [redlock, "run", "-vv", *options.split(), name, "--", *shlex.split(self.job.words.split("--", 1)[1])]
         self.said = f"{scratch}/said.{Job.made}"
         if environment == "terminal":  # below a shell with job control
             self.at = Terminal(["bash", "-mc", '"$@" 2>"$0"; exit $?', self.said, *start, *words])

@@ -28,7 +28,7 @@ JOB=(sh -c 'echo $$ >"$0"; exec sleep 60' "$SCRATCH/job") # it writes its PID, a
 # run_until PLACE OPTION…: runs JOB under L; its worker is stopped at that place. Sets TOP and WORKER.
 run_until() {
   rm -f "$SCRATCH/once"
-  background env LD_PRELOAD="$BATS_FILE_TMPDIR/stop_at.so" STOP_AT="$1" STOP_ONCE="$SCRATCH/once" \
+  background env LD_LIBRARY_PATH="$BATS_FILE_TMPDIR" LD_PRELOAD=stop_at.so STOP_AT="$1" STOP_ONCE="$SCRATCH/once" \
     "$REDLOCK" run "${@:2}" L -- "${JOB[@]}"
   TOP=$BACKGROUND_PID
   wait_until "$BOUND" test -e "$SCRATCH/once"

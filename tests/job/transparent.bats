@@ -99,9 +99,11 @@ os.execvp(sys.argv[1], sys.argv[1:])'
 
 @test "session and terminal" {
   # At a terminal, as its session's leader and below one.
-  local plain="$PYTHON -SEI $LOOK" command form n=0
+  local plain locked command form n=0
+  printf -v plain '%q ' "$PYTHON" -SEI "$LOOK"
+  printf -v locked '%q run L -- %s' "$REDLOCK" "$plain"
   for form in 'exec %s' '%s; :' 'exec setsid --wait %s'; do
-    for command in "$plain" "$REDLOCK run L -- $plain"; do
+    for command in "$plain" "$locked"; do
       n=$((n + 1))
       # shellcheck disable=SC2059
       "$PYTHON" -SEIc 'import os, pty, sys; sys.exit(pty.spawn(["sh", "-c", sys.argv[1]]))' \

@@ -215,7 +215,7 @@ worker_of() {
 }
 
 @test "--on-lost: what it leaves in the background outlives the job's KILL, and redlock" {
-  run_tree 1 --ttl 3s --kill-after 300ms --on-lost "${BEATING_JOB[*]} name=hook stubborn & echo run >>'$LOG'" -- \
+  run_tree 1 --ttl 3s --kill-after 300ms --on-lost "${BEATING_JOB[*]@Q} name=hook stubborn & echo run >>'$LOG'" -- \
     "${BEATING_JOB[@]}" name=job stubborn
   cli A del L
   wait_for_line "$LOG" 'hook beat'

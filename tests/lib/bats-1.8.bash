@@ -15,20 +15,6 @@ bats_test_function() {
 # bats starts a process for the time in milliseconds.
 get_mills_since_epoch() { now_ms; }
 
-# bats_start_timeout_countdown SECONDS: replaces bats' own, which starts two processes for it.
-# bats_abort_timeout_countdown PID: ends it.
-bats_start_timeout_countdown() {
-  trap bats_timeout_trap ABRT
-  {
-    nap "$1"
-    kill -ABRT $$ && bats_kill_childprocesses_of $$
-  } &>/dev/null &
-}
-bats_abort_timeout_countdown() {
-  disown "$1" # so that bash does not report its death
-  kill -KILL "$1" 2>/dev/null || true
-}
-
 # For each test bats removes a file that is in the folder of its run, which it removes as well.
 rm() { [[ $# == 2 && $1 == -f && $2 == "${BATS_OUT-}" ]] || command rm "$@"; }
 

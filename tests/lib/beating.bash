@@ -38,10 +38,12 @@ job_is_gone() {
   for pid in $(pids_of_job); do gone "$pid" || return 1; done
 }
 
-# preload FILE: compiles this C file of the suite's folder to a library; sets $SHIM, for LD_PRELOAD.
+# preload FILE: compiles this C file of the suite's folder to a library; sets $SHIM, for LD_PRELOAD, and LD_LIBRARY_PATH.
+# LD_PRELOAD separates its files by blanks, so a path there must not have one; LD_LIBRARY_PATH may.
 preload() {
-  SHIM=$SCRATCH/${1%.c}.so
-  "${CC:-cc}" -shared -fPIC -o "$SHIM" "$BATS_TEST_DIRNAME/$1" -ldl
+  SHIM=${1%.c}.so
+  "${CC:-cc}" -shared -fPIC -o "$SCRATCH/$SHIM" "$BATS_TEST_DIRNAME/$1" -ldl
+  export LD_LIBRARY_PATH=$SCRATCH
   # A sanitizer wants to be the first library.
   export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 }

@@ -19,6 +19,7 @@ SOURCE=${TESTS%/*}
 REDLOCK=${REDLOCK:-$SOURCE/build/release/redlock}
 PYTHON=/usr/bin/python3 # Debian's, which has python3-redis
 SCRATCH=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
+SCRATCH_URI=unix://${SCRATCH// /%20}
 BOUND=20 # seconds that a wait may take by default
 export REDLOCK SOURCE
 # Servers of a test are always fresh, and redlock distrusts a fresh server; restart.bats tests
@@ -28,6 +29,8 @@ export REDLOCK_RESTART_GRACE=0
 # test delays a command by this time.
 export REDLOCK_SERVER_TIMEOUT=1s
 export REDLOCK_CONFIG=/dev/null # not this machine's
+export LC_ALL=C.UTF-8            # whatever the user's locale is
+export LOGNAME=${LOGNAME:-${USER:-$(id -un)}}
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
 unset GITHUB_RUN_ID CI_JOB_URL BUILDKITE_BUILD_URL CIRCLE_BUILD_URL BUILD_URL TF_BUILD BUILD_BUILDID
 unset CI          # tests behave alike in CI and elsewhere
@@ -243,6 +246,21 @@ await() {
 
 # ---- time-outs --------------------------------------------------------------------------------
 
+# bats_start_timeout_countdown SECONDS: replaces bats' own, which starts two processes for it. When a test fails
+# immediately, bats ends one of them and not the other, a sleep, and waits for that one.
+# bats_abort_timeout_countdown PID: ends it.
+bats_start_timeout_countdown() {
+  trap bats_timeout_trap ABRT
+  {
+    nap "$1"
+    kill -ABRT $$ && bats_kill_childprocesses_of $$
+  } &>/dev/null &
+}
+bats_abort_timeout_countdown() {
+  disown "$1" # so that bash does not report its death
+  kill -KILL "$1" 2>/dev/null || true
+}
+
 # bats_kill_childprocesses_of PID: replaces bats' own, which it calls when BATS_TEST_TIMEOUT is over. That one
 # sends a TERM to the children of the test's shell only, so a grandchild that hangs stays. This
 # one kills, by their PIDs, all processes below that shell, and those that have left it but have its environment.
@@ -360,6 +378,9 @@ needs_tls() {
   [[ $said != *'finding TLS support'* && $said != *'Bad directive'* ]] || skip 'this server was built without TLS'
 }
 
+# needs_localhost: skips the test where that name does not resolve, for want of /etc/hosts.
+needs_localhost() { getent ahostsv4 localhost >/dev/null || skip 'localhost does not resolve here'; }
+
 # free_port: prints a TCP port at random, outside of the kernel's own range: if it is taken, the caller tries again
 # with another one.
 free_port() { echo $((20000 + SRANDOM % 12000)); }
@@ -396,7 +417,7 @@ describe_server() {
   declare -ga "${name}_ARGS=()"
   local -n arguments=${name}_ARGS
   arguments=(--port "$port" --bind 127.0.0.1 --unixsocket "$dir/sock" --dir "$dir" --save '' --appendonly no "$@")
-  declare -g "${name}_SOCKET=$dir/sock" "${name}_URI=unix://$dir/sock" "${name}_LOG=$dir/log"
+  declare -g "${name}_SOCKET=$dir/sock" "${name}_URI=unix://${dir// /%20}/sock" "${name}_LOG=$dir/log"
   declare -g "${name}_PORT=$port" "${name}_TCP_URI=redis://127.0.0.1:$port"
 }
 

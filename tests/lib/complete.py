@@ -16,7 +16,7 @@ COMMANDS = {
     "zsh-installed": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
-SHOW = "shown() { printf '<%s>' \"$@\" >>$SHOWN; echo >>$SHOWN; }"
+SHOW = "shown() { printf '<%s>' \"$@\" >>\"$SHOWN\"; echo >>\"$SHOWN\"; }"
 SETUP = {
     "bash": [SHOW, "bind 'set bell-style none'", "source <(redlock completions bash)"],
     "zsh": [SHOW, "bindkey -e", "unsetopt beep", "autoload -U compinit && compinit -D -u",

@@ -286,6 +286,11 @@ def held(name):
     return redis("exists", name) == ":1"
 
 
+def escaped(path):
+    """As a word of a command line. Backslashes also work within quotes, for a shell below this one."""
+    return re.sub(r"([^\w/.-])", r"\\\1", path)
+
+
 class Job:
     """terminal_job.py, started by typing at a shell, under a wrapper."""
 
@@ -297,7 +302,8 @@ class Job:
         Job.made += 1
         self.log = Log(f"{os.environ['SCRATCH']}/job.{Job.made}")
         here = os.path.dirname(os.path.abspath(__file__))
-        self.words = f"{wrapper} /usr/bin/python3 -SEI {here}/terminal_job.py {self.log.path} {habits}"
+        self.words = (f"{wrapper} /usr/bin/python3 -SEI {escaped(here)}/terminal_job.py {escaped(self.log.path)} "
+                      f"{habits}")
 
     def typed(self, at, form="%s"):
         """form: how the command line looks around the job, "a | %s &" for instance."""

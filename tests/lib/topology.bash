@@ -499,11 +499,11 @@ write_sentinel_conf() {
   local i name=${SENTINELS[$1]} port=${SENTINEL_PORTS[$1]}
   if [[ -n $TLS_CERTIFICATE ]]; then
     printf 'port 0\ntls-port %s\n' "$port"
-    printf '%s %s\n' "${TLS_OPTIONS[@]#--}"
+    printf '%s "%s"\n' "${TLS_OPTIONS[@]#--}"
   else
     echo "port $port"
   fi
-  printf '%s\n' 'bind 127.0.0.1' "dir $SCRATCH/server.$name" "unixsocket $SCRATCH/server.$name/sock" \
+  printf '%s\n' 'bind 127.0.0.1' "dir \"$SCRATCH/server.$name\"" "unixsocket \"$SCRATCH/server.$name/sock\"" \
     "sentinel myid ${NODE_IDS[$name]}" "sentinel monitor $SERVICE 127.0.0.1 ${DATA_PORTS[0]} 2" \
     "sentinel down-after-milliseconds $SERVICE $SENTINEL_DOWN_AFTER" "sentinel failover-timeout $SERVICE 2000"
   [[ -z $NODE_PASSWORD ]] || echo "sentinel auth-pass $SERVICE $NODE_PASSWORD"

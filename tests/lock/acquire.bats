@@ -145,7 +145,7 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
   run --separate-stderr "$REDLOCK" acquire --json -n list
   [[ $(describe_conflict) == 'False list foreign None None None None' ]] || fail "$output"
 
-  run --separate-stderr "$REDLOCK" acquire --json --server-wait 0 -S "unix://$SCRATCH/none" L
+  run --separate-stderr "$REDLOCK" acquire --json --server-wait 0 -S "$SCRATCH_URI/none" L
   assert_status 69
   [[ -z $output ]] || fail "$output"
   run --separate-stderr bash -c '"$REDLOCK" acquire --json -n L >/dev/full'

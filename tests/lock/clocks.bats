@@ -28,7 +28,7 @@ shows() {
 # clocked NAME SECONDS [OPTION…]: a server with a clock of its own, which is ahead by SECONDS.
 clocked() {
   set_clock "$1" "$2"
-  CLOCK=$SCRATCH/clock.$1 LD_PRELOAD=$BATS_FILE_TMPDIR/clock.so start_server "$1" "${@:3}"
+  CLOCK=$SCRATCH/clock.$1 LD_LIBRARY_PATH=$BATS_FILE_TMPDIR LD_PRELOAD=clock.so start_server "$1" "${@:3}"
   local -n uri=${1}_URI
   export REDLOCK_SERVERS="${REDLOCK_SERVERS-} $uri"
 }
@@ -129,7 +129,7 @@ print(*[int(run["began_ms"]) for run in json.load(sys.stdin)["locks"][0]["runs"]
   clocked A 3600 --appendonly yes --appendfsync always
   "$REDLOCK" run L -- true
   kill_server A
-  CLOCK=$SCRATCH/clock.A LD_PRELOAD=$BATS_FILE_TMPDIR/clock.so launch_server A "$SCRATCH/server.A"
+  CLOCK=$SCRATCH/clock.A LD_LIBRARY_PATH=$BATS_FILE_TMPDIR LD_PRELOAD=clock.so launch_server A "$SCRATCH/server.A"
   set_clock A 0
   [[ $(cli A info server) == *uptime_in_seconds:-* ]] || fail "$(cli A info server)"
   run -0 "$REDLOCK" run -w 20s --server-wait 20s L -- true

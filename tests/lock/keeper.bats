@@ -230,12 +230,12 @@ time.sleep(60)' "$SCRATCH/zombie"
 
 # deafen SERVER…: sets $REDLOCK_SERVERS, with a user who may do everything there but use channels.
 deafen() {
-  local name socket servers=()
+  local name uri servers=()
   needs_users
   for name in "$@"; do
     cli "$name" acl setuser deaf on '>x' '~*' '+@all' -subscribe -publish
-    socket=${name}_SOCKET
-    servers+=("unix://deaf:x@${!socket}")
+    uri=${name}_URI
+    servers+=("unix://deaf:x@${!uri#unix://}")
   done
   export REDLOCK_SERVERS=${servers[*]}
 }
@@ -357,7 +357,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   ward
   REDLOCK_SERVERS="$A_URI $B_URI $C_URI" keep --ttl 60s --on-lost-signal USR1 L
   # The owner reaches that one alone, and is told so.
-  run --separate-stderr env REDLOCK_SERVERS="$A_URI unix://$SCRATCH/none unix://$SCRATCH/none2" \
+  run --separate-stderr env REDLOCK_SERVERS="$A_URI $SCRATCH_URI/none $SCRATCH_URI/none2" \
     "$REDLOCK" release --server-wait 0.3 L "$token"
   assert_status 69
   wait_gone "$KEEPER"

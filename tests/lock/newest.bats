@@ -168,7 +168,8 @@ redlock, log = sys.argv[1:]
 started = time.monotonic()
 runs = []
 for number in range(200):
-    runs.append(subprocess.Popen([redlock, "run", "--newest", "L", "--", "sh", "-c", f"echo start {number} >>{log}"],
+    runs.append(subprocess.Popen([redlock, "run", "--newest", "L", "--", "sh", "-c", 'echo start "$0" >>"$1"',
+                                  str(number), log],
                                  stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     time.sleep(max(0, started + (number + 1) / 200 - time.monotonic()))
 last = time.monotonic()
@@ -193,7 +194,7 @@ PY
   of_lock nightly-backup
   start_server A
   cli A acl setuser "${ACL[@]}" '~redlock:{nightly-backup}:newest' '~redlock:{nightly-backup}:build' >/dev/null
-  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
   SERVERS=(A)
   hold
   came first --build 1
@@ -226,7 +227,7 @@ PY
   cli A acl setuser "${ACL[@]}" >/dev/null
   cli A acl setuser cron resetkeys "~$LOCK" "~redlock:{$LOCK}:holder" "~redlock:{$LOCK}:fence" \
     "~redlock:{$LOCK}:dead" >/dev/null
-  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
   SERVERS=(A)
   hold
   run --separate-stderr "$REDLOCK" run --newest -w 3 "$LOCK" -- true
@@ -338,7 +339,7 @@ redlock, log = sys.argv[1:]
 order = list(range(1, 51))
 random.shuffle(order)
 runs = [subprocess.Popen([redlock, "run", "--build", str(number), "L", "--", "sh", "-c",
-                          f"echo start {number} >>{log}; sleep 0.0{random.randrange(10)}"],
+                          f'echo start {number} >>"$0"; sleep 0.0{random.randrange(10)}', log],
                          stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for number in order]
 statuses = {run.wait(60) for run in runs}
 ran = [int(line.split()[1]) for line in open(log)]

@@ -246,7 +246,7 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 @test "once: it needs one key more than redlock-protocol(7)'s smallest set of permissions" {
   acl_of_page
   start_server A --user "${ACL[@]}"
-  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
   run "$REDLOCK" run nightly-backup -- true
   assert_status 0
   run "$REDLOCK" run -n --once 1h nightly-backup -- true

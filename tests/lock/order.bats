@@ -210,7 +210,7 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
   needs_users
   servers 1
   cli A acl setuser cron on '>password' '~*' "${CHANNELS[@]}" +@all -subscribe >/dev/null
-  local deaf="env REDLOCK_SERVERS=unix://cron:password@$A_SOCKET"
+  local deaf="env REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}"
   hold
   # shellcheck disable=SC2086 # words
   join one $deaf

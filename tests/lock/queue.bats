@@ -191,7 +191,7 @@ limited() {
   needs_users
   start_server A --user cron on '>password' '~L' '~redlock:{L}:holder' '~redlock:{L}:fence' \
     '~redlock:{L}:dead' '~redlock:{L}:log' +@all "$@"
-  export REDLOCK_SERVERS="unix://cron:password@$A_SOCKET"
+  export REDLOCK_SERVERS="unix://cron:password@${A_URI#unix://}"
 }
 
 @test "queue: without the permission for its keys one waits as before, and nothing is said of that" {
@@ -250,7 +250,7 @@ limited() {
   local counts
   counts=$(until_when A planted1)
   cli A acl setuser blind on '>password' '~*' "${CHANNELS[@]}" +@all -time
-  run "$REDLOCK" run -S "unix://blind:password@$A_SOCKET" -w 1s L -- true
+  run "$REDLOCK" run -S "unix://blind:password@${A_URI#unix://}" -w 1s L -- true
   assert_status 1
   [[ $(until_when A planted1) == "$counts" ]] || fail "$counts has become $(until_when A planted1)"
   [[ $(in_queue A) == $'planted1\nplanted2' ]] || fail "$(in_queue A)"
@@ -258,7 +258,7 @@ limited() {
   await "$HOLDER"
   # It finds the lock free, and gives nobody the turn.
   plant A 1 1000 40000 '{}'
-  run "$REDLOCK" run -S "unix://blind:password@$A_SOCKET" -n L -- true
+  run "$REDLOCK" run -S "unix://blind:password@${A_URI#unix://}" -n L -- true
   assert_status 0
   [[ $(cli A hexists "$WAITERS" mark:planted1) == 0 ]] || fail 'planted1 had a turn'
 }

@@ -49,7 +49,7 @@ teardown() { stop_all; }
   for name in A B C; do
     cli "$name" acl setuser cron on '>pw' '~*' resetchannels +@all
   done
-  local servers="unix://cron:pw@$A_SOCKET unix://cron:pw@$B_SOCKET unix://cron:pw@$C_SOCKET"
+  local servers="unix://cron:pw@${A_URI#unix://} unix://cron:pw@${B_URI#unix://} unix://cron:pw@${C_URI#unix://}"
   background env REDLOCK_SERVERS="$servers" "$REDLOCK" run --ttl 3s L -- "$SCRATCH/job" "$LOG"
   HOLDER=$BACKGROUND_PID
   wait_for "$LOG"

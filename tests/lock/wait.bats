@@ -113,16 +113,16 @@ timed_conflict() {
 }
 
 @test "-n tolerates an unreachable server for two seconds, or for a shorter --server-wait" {
-  timed "$REDLOCK" run -n --server-wait 60s -S "unix://$SCRATCH/none" L -- true
+  timed "$REDLOCK" run -n --server-wait 60s -S "$SCRATCH_URI/none" L -- true
   assert_status 69
   assert_between 2000 "$elapsed" $((2000 + SLACK))
-  timed_below 1900 "$REDLOCK" run -n --server-wait 200ms -S "unix://$SCRATCH/none" L -- true
+  timed_below 1900 "$REDLOCK" run -n --server-wait 200ms -S "$SCRATCH_URI/none" L -- true
   assert_status 69
   ((elapsed >= 200)) || fail "$elapsed ms"
 }
 
 @test "--server-wait 0 tolerates no outage, but a server that answers is asked" {
-  run --separate-stderr "$REDLOCK" run --server-wait 0 -S "unix://$SCRATCH/none" L -- true
+  run --separate-stderr "$REDLOCK" run --server-wait 0 -S "$SCRATCH_URI/none" L -- true
   assert_status 69
   assert_contains "$stderr" 'no such socket file'
   run "$REDLOCK" run --server-wait 0 L -- true
@@ -228,7 +228,7 @@ timed_conflict() {
 }
 
 @test "-q does not silence 69" {
-  run --separate-stderr "$REDLOCK" run -q -n --server-wait 0.1 -S "unix://$SCRATCH/none" L -- true
+  run --separate-stderr "$REDLOCK" run -q -n --server-wait 0.1 -S "$SCRATCH_URI/none" L -- true
   assert_status 69
   assert_one_line "$stderr"
 }

@@ -237,14 +237,14 @@ of_minutes() {
   check -S "$P_URI"
   assert_status 69
   found failure reachable 'wants a password and none is configured'
-  check -S "unix://:wrong@$P_SOCKET"
+  check -S "unix://:wrong@${P_URI#unix://}"
   assert_status 69
   found failure reachable 'wrong ' password # before Redis 6: no user
   refute_contains "$output" wrong@
-  check -S "unix://:s3cret@$P_SOCKET"
+  check -S "unix://:s3cret@${P_URI#unix://}"
   flawless
   refute_contains "$output" s3cret
-  check -S "unix://:s3cret@$A_SOCKET"
+  check -S "unix://:s3cret@${A_URI#unix://}"
   assert_status 69
   found failure reachable 'the server has none'
 }
@@ -328,11 +328,11 @@ of_minutes() {
 @test "check: a Sentinel" {
   local dir=$SCRATCH/sentinel
   mkdir -p "$dir"
-  printf 'port 0\nunixsocket %s/sock\ndir %s\n' "$dir" "$dir" >"$dir/sentinel.conf"
+  printf 'port 0\nunixsocket "%s/sock"\ndir "%s"\n' "$dir" "$dir" >"$dir/sentinel.conf"
   start_tool "$(server_program)" "$dir/sentinel.conf" --sentinel >"$dir/log" 2>&1
   wait_until "$BOUND" eval '[[ -n $(redis-cli -s "$SCRATCH/sentinel/sock" ping 2>/dev/null) ]]' ||
     fail "$(cat "$dir/log")"
-  check -S "unix://$dir/sock"
+  check -S "unix://${dir// /%20}/sock"
   assert_status 69
   found failure role 'is a Sentinel' 'usually port 6379'
 }
@@ -473,7 +473,7 @@ up_for() { [[ $(answer "$1" info server) =~ uptime_in_seconds:([0-9]+) ]] && ((B
 @test "check: permissions that only --newest and --build need are named" {
   acl_of_page
   cli A acl setuser "${ACL[@]}"
-  check -S "unix://cron:password@$A_SOCKET" nightly-backup
+  check -S "unix://cron:password@${A_URI#unix://}" nightly-backup
   assert_status 0
   found ok permissions '; --newest needs ~redlock:{nightly-backup}:newest; --build needs ~redlock:{nightly-backup}:build'
 }
@@ -510,7 +510,7 @@ up_for() { [[ $(answer "$1" info server) =~ uptime_in_seconds:([0-9]+) ]] && ((B
   ((${#acl[@]} >= 10)) || fail "no ACL on the page: ${acl[*]}"
   for command in "${acl[@]}"; do
     cli A acl setuser cron reset on '>password' '~*' "${CHANNELS[@]}" "${acl[@]}" "-${command#+}"
-    check -S "unix://cron:password@$A_SOCKET"
+    check -S "unix://cron:password@${A_URI#unix://}"
     case $command in
       +xadd)
         assert_status 1
@@ -543,12 +543,12 @@ up_for() { [[ $(answer "$1" info server) =~ uptime_in_seconds:([0-9]+) ]] && ((B
   cli A acl setuser cron reset on '>password' '~*' "${acl[@]}"
   if ((${#CHANNELS[@]})); then
     cli A acl setuser cron resetchannels
-    check -S "unix://cron:password@$A_SOCKET"
+    check -S "unix://cron:password@${A_URI#unix://}"
     assert_status 1
     found warning permissions 'give it &redlock*:told:* ('
     cli A acl setuser cron "${CHANNELS[@]}"
   fi
-  check -S "unix://cron:password@$A_SOCKET"
+  check -S "unix://cron:password@${A_URI#unix://}"
   flawless
   nothing_left A
 }
@@ -582,7 +582,7 @@ without() {
 @test "check: a user who may lock one name only" {
   acl_of_page
   cli A acl setuser "${ACL[@]}"
-  export REDLOCK_SERVERS="unix://cron:password@$A_SOCKET"
+  export REDLOCK_SERVERS="unix://cron:password@${A_URI#unix://}"
   check
   assert_status 69
   found failure permissions 'redlock check NAME'

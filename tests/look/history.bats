@@ -469,7 +469,7 @@ sys.exit(at != sorted(at) or len(set(at)) != 4)' "$output" || fail "$output"
 @test "history: with the permissions of redlock-protocol(7) and what it asks for besides" {
   acl_of_page
   cli A acl setuser "${ACL[@]}"
-  export REDLOCK_SERVERS="unix://cron:password@$A_SOCKET"
+  export REDLOCK_SERVERS="unix://cron:password@${A_URI#unix://}"
   run "$REDLOCK" run nightly-backup -- true
   assert_status 0
   history nightly-backup

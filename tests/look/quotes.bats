@@ -53,7 +53,7 @@ wait_until_held() { wait_for_key A "$NAME"; }
   said 64 'an outer redlock run holds' "$REDLOCK" run -s "$NAME" -- "$REDLOCK" run "$NAME" -- true
   said 64 'no command to run under' "$REDLOCK" run "$NAME"
   said 64 'is named twice' "$REDLOCK" run "$NAME" --also "$NAME" -- true
-  REDLOCK_SERVERS=unix://$SCRATCH/none said 69 'cannot reach enough servers' \
+  REDLOCK_SERVERS=$SCRATCH_URI/none said 69 'cannot reach enough servers' \
     "$REDLOCK" run --server-wait 0 "$NAME" -- true
 }
 
@@ -103,5 +103,5 @@ wait_until_held() { wait_for_key A "$NAME"; }
   cli A del "redlock:{$NAME}:fence"
   cli A set "$NAME" other px 60000
   said 1 'the test was skipped' "$REDLOCK" check -v "$NAME"
-  REDLOCK_SERVERS=unix://$SCRATCH/none said 69 'is not known' "$REDLOCK" status --json "$NAME"
+  REDLOCK_SERVERS=$SCRATCH_URI/none said 69 'is not known' "$REDLOCK" status --json "$NAME"
 }

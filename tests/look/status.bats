@@ -45,7 +45,10 @@ leave_cooling() {
   await "$BACKGROUND_PID"
   wait_for_value "$1" 'cooling:*' A B C
 }
-is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 1 ]]; }
+is_locked() {
+  local socket=${1#unix://}
+  [[ $(timeout "$BOUND" redis-cli -s "${socket//%20/ }" exists "$2") == 1 ]]
+}
 
 @test "status: a free lock: 1" {
   status never-used
@@ -371,8 +374,8 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
 # start_limited NAME WORD…: a server with a user cron who may do what the words say; sets NAME_CRON.
 start_limited() {
   start_server "$1" --user cron on '>password' "${@:2}"
-  local -n socket=${1}_SOCKET
-  declare -g "${1}_CRON=unix://cron:password@$socket"
+  local -n uri=${1}_URI
+  declare -g "${1}_CRON=unix://cron:password@${uri#unix://}"
 }
 
 @test "status: with few permissions it tells what may be seen" {

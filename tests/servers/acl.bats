@@ -47,8 +47,8 @@ start_limited() {
   done
   read -ra words <<<"$acl"
   start_server "$name" --user "${words[@]}" || return 1
-  local -n socket=${name}_SOCKET
-  declare -g "${name}_CRON=unix://cron:password@$socket"
+  local -n uri=${name}_URI
+  declare -g "${name}_CRON=unix://cron:password@${uri#unix://}"
 }
 
 # three_limited [WORD…]: A, B and C, each as start_limited; exports REDLOCK_SERVERS.
@@ -112,9 +112,9 @@ run_lock() {
   wait_until "$BOUND" eval '[[ $(cli C exists "redlock:{$LOCK}:queue") == 0 ]]'
   # A key that is gone is put back, and renewed again.
   cli B del "$LOCK"
-  wait_for_line "$BACKGROUND_ERR" "$B_SOCKET: repair: granted"
+  wait_for_line "$BACKGROUND_ERR" "${B_URI#unix://}: repair: granted"
   wait_until "$BOUND" eval \
-    'sed "1,\|$B_SOCKET: repair|d" "$BACKGROUND_ERR" | grep -qF "$B_SOCKET: renew: renewed"'
+    'sed "1,\|${B_URI#unix://}: repair|d" "$BACKGROUND_ERR" | grep -qF "${B_URI#unix://}: renew: renewed"'
   finish_job
   assert_status 7
   assert_contains "$stderr" "lock \"$LOCK\" was released after"
@@ -188,11 +188,11 @@ run_lock() {
   cat >"$SCRATCH/job" <<'JOB'
 "$REDLOCK" run -S "$1" -n nightly-backup -- true
 env -u REDLOCK_HELD "$REDLOCK" run -S "$1" -w 2s nightly-backup -- true
-redis-cli -s "${1#*@}" zadd 'redlock:{nightly-backup}:queue' 1 somebody
-redis-cli -s "${1#*@}" zadd 'redlock:{nightly-backup}:alive' inf somebody
-ask() { redis-cli -s "${1#*@}" "$2" "$3"; }
+redis-cli -s "$2" zadd 'redlock:{nightly-backup}:queue' 1 somebody
+redis-cli -s "$2" zadd 'redlock:{nightly-backup}:alive' inf somebody
+ask() { redis-cli -s "$@"; }
 for i in $(seq 250); do
-  [ -z "$(ask "$1" acl log)" ] && [ -z "$(ask "$1" pubsub channels)" ] || break
+  [ -z "$(ask "$2" acl log)" ] && [ -z "$(ask "$2" pubsub channels)" ] || break
   sleep 0.02
 done
 "$REDLOCK" release -S "$1" --force --yes nightly-backup
@@ -200,8 +200,8 @@ sleep 0.1
 JOB
   for command in "${COMMANDS[@]}"; do
     start_limited "S_$command" "+$command"
-    local -n uri=S_${command}_CRON
-    background "$REDLOCK" run -S "$uri" --ttl 2s --server-wait 5s "$LOCK" -- sh "$SCRATCH/job" "$uri"
+    local -n uri=S_${command}_CRON socket=S_${command}_SOCKET
+    background "$REDLOCK" run -S "$uri" --ttl 2s --server-wait 5s "$LOCK" -- sh "$SCRATCH/job" "$uri" "$socket"
   done
   local pid
   for pid in "${BACKGROUND[@]}"; do wait_gone "$pid"; done

@@ -152,7 +152,7 @@ knows() { [[ $(cli A script exists "$1") == 1 ]]; }
   needs_users
   acl_of_page
   cli A acl setuser "${ACL[@]}" -evalsha
-  REDLOCK_SERVERS="unix://cron:password@$A_SOCKET" run --separate-stderr "$REDLOCK" run nightly-backup -- true
+  REDLOCK_SERVERS="unix://cron:password@${A_URI#unix://}" run --separate-stderr "$REDLOCK" run nightly-backup -- true
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
   assert_no_key A nightly-backup

@@ -191,6 +191,7 @@ teardown() { stop_all; }
 }
 
 @test "cluster: 64 seeds, names and IPv6 among them" {
+  needs_localhost
   quiet_cluster 3 0 --bind 127.0.0.1 ::1
   lock_at C2
   closed_port

@@ -48,7 +48,7 @@ fatal() {
 }
 
 @test "no such socket" {
-  unavailable "unix://$SCRATCH/none" 'no such socket file' unixsocket
+  unavailable "$SCRATCH_URI/none" 'no such socket file' unixsocket
 }
 
 @test "a socket without permission" {
@@ -62,11 +62,11 @@ fatal() {
   "$PYTHON" -SEIc 'import os, socket, sys; os.umask(0o177); socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$socket"
   cd /
   ASAN_OPTIONS=detect_leaks=0 run --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups \
-    "$program" run --server-wait 100ms -S "unix://$socket" L -- true
+    "$program" run --server-wait 100ms -S "unix://${socket// /%20}" L -- true
   rm -f "$program" "$socket"
   assert_status 69
   assert_one_line "$stderr"
-  assert_contains "$stderr" "unix://$socket: permission denied"
+  assert_contains "$stderr" "unix://${socket// /%20}: permission denied"
 }
 
 @test "a name that is not found" {
@@ -92,7 +92,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   run --separate-stderr "$REDLOCK" run -vv --server-wait 600ms -S "$A_URI" L -- true
   assert_status 69
   assert_contains "$stderr" "$A_URI: acquire: did not answer within 200 ms; it is stopped, overloaded or cut off"
-  SHOWN="unix://:***@$A_SOCKET" unavailable "unix://:secret@$A_SOCKET"
+  SHOWN="unix://:***@${A_URI#unix://}" unavailable "unix://:secret@${A_URI#unix://}"
   refute_contains "$stderr" secret
 }
 
@@ -123,12 +123,12 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   SHOWN="redis://:***@127.0.0.1:$P_PORT" fatal "redis://:wr0ng@127.0.0.1:$P_PORT" 'wrong ' password
   refute_contains "$stderr" wr0ng
   server_at_least 6 || return 0 # which has users
-  SHOWN="unix://eve:***@$P_SOCKET" fatal "unix://eve:wr0ng@$P_SOCKET" 'wrong user or password'
+  SHOWN="unix://eve:***@${P_URI#unix://}" fatal "unix://eve:wr0ng@${P_URI#unix://}" 'wrong user or password'
   refute_contains "$stderr" wr0ng
 }
 
 @test "a password for a server that has none" {
-  SHOWN="unix://:***@$A_SOCKET" fatal "unix://:s3cret@$A_SOCKET" 'the server has none'
+  SHOWN="unix://:***@${A_URI#unix://}" fatal "unix://:s3cret@${A_URI#unix://}" 'the server has none'
   refute_contains "$stderr" s3cret
 }
 
@@ -136,7 +136,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   needs_users
   start_server P
   cli P acl setuser eve on '>right' '~*' '+@all'
-  SHOWN="unix://eve:***@$P_SOCKET" fatal "unix://eve:wr0ng@$P_SOCKET" 'wrong user or password'
+  SHOWN="unix://eve:***@${P_URI#unix://}" fatal "unix://eve:wr0ng@${P_URI#unix://}" 'wrong user or password'
   [[ $(evals P) == 0 ]]
   assert_nothing_left P
 }
@@ -144,11 +144,11 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 @test "NOPERM: a user who may not run scripts, and one who may not use the key" {
   needs_users
   cli A acl setuser eve on '>pw' '~*' '+@all' -eval
-  SHOWN="unix://eve:***@$A_SOCKET" fatal "unix://eve:pw@$A_SOCKET" 'lacks a permission' eval
+  SHOWN="unix://eve:***@${A_URI#unix://}" fatal "unix://eve:pw@${A_URI#unix://}" 'lacks a permission' eval
   cli A acl setuser eve '+@all' resetkeys '~other*'
-  SHOWN="unix://eve:***@$A_SOCKET" fatal "unix://eve:pw@$A_SOCKET" 'lacks a permission'
+  SHOWN="unix://eve:***@${A_URI#unix://}" fatal "unix://eve:pw@${A_URI#unix://}" 'lacks a permission'
   cli A acl setuser eve '~*' -set
-  SHOWN="unix://eve:***@$A_SOCKET" fatal "unix://eve:pw@$A_SOCKET" 'lacks a permission'
+  SHOWN="unix://eve:***@${A_URI#unix://}" fatal "unix://eve:pw@${A_URI#unix://}" 'lacks a permission'
   assert_nothing_left A
 }
 

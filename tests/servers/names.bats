@@ -50,7 +50,7 @@ hosts() {
 # named ARG…: sets NAMED, the command `redlock ARG…` with these names. Sanitizers do not like to be
 # loaded second, nor deep binding.
 named() {
-  NAMED=(env "LD_PRELOAD=$BATS_FILE_TMPDIR/turns.so libnss_wrapper.so" "NSS_WRAPPER_HOSTS=$HOSTS" NSS_WRAPPER_DISABLE_DEEPBIND=1
+  NAMED=(env "LD_LIBRARY_PATH=$BATS_FILE_TMPDIR" "LD_PRELOAD=turns.so libnss_wrapper.so" "NSS_WRAPPER_HOSTS=$HOSTS" NSS_WRAPPER_DISABLE_DEEPBIND=1
     "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" "$REDLOCK" "$@")
 }
 
@@ -204,11 +204,11 @@ has_ipv6() {
 int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints, struct addrinfo** list) {
   int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) = dlsym(RTLD_NEXT, "getaddrinfo");
   while (access(getenv("ANSWER"), F_OK) != 0) usleep(10000);
-  return real(host, port, hints, list);
+  return real("127.0.0.1", port, hints, list);
 }
 SLOW
   cc -shared -fPIC -o "$SCRATCH/slow.so" "$SCRATCH/slow.c"
-  background env "ANSWER=$SCRATCH/answer" "LD_PRELOAD=$SCRATCH/slow.so" "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
+  background env "ANSWER=$SCRATCH/answer" "LD_LIBRARY_PATH=$SCRATCH" LD_PRELOAD=slow.so "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
     "$REDLOCK" run -vv -S "redis://localhost:$A_PORT" -S "$B_URI" -S "$C_URI" L -- \
     sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' \
     job "$SCRATCH/ready" "$SCRATCH/finish"

@@ -246,7 +246,7 @@ start_pair() {
   linked() { [[ $(cli B info replication) == *master_link_status:up* ]]; }
   wait_until "$BOUND" linked
   lead_to A
-  export REDLOCK_SERVERS=unix://$SCRATCH/end
+  export REDLOCK_SERVERS=$SCRATCH_URI/end
 }
 
 @test "moved: the address leads to the new primary, the old one goes on as a replica" {

@@ -23,10 +23,12 @@ setup() {
 # versions ARG…: with a suite of its own, from standard input; %test is @test there, which bats would read here.
 versions() {
   {
-    echo "load $TESTS/lib/common"
+    printf 'load %q\n' "$TESTS/lib/common"
     sed 's/^%/@/'
   } >"$SCRATCH/suite.bats"
-  run --separate-stderr env SUITES="$(realpath --relative-to "$TESTS" "$SCRATCH")/suite" "$TESTS/servers/versions" "$@" 3>&-
+  local suite
+  suite=$(realpath --relative-to "$TESTS" "$SCRATCH")/suite
+  run --separate-stderr env SUITES="${suite// /\\ }" "$TESTS/servers/versions" "$@" 3>&-
 }
 
 @test "versions: a folder of sources is built, and the suites run with that server" {

@@ -173,7 +173,7 @@ cannot() {
   start
   cli A acl setuser 'a:b' on '>p@ss/w%rd: ü' '~*' '+@all'
   can "redis://a%3Ab:p%40ss%2Fw%25rd%3A%20%C3%BC@127.0.0.1:$A_PORT"
-  can "unix://a%3Ab:p%40ss%2Fw%25rd%3A%20%C3%BC@$A_SOCKET"
+  can "unix://a%3Ab:p%40ss%2Fw%25rd%3A%20%C3%BC@${A_URI#unix://}"
   printf 'p@ss/w%%rd: ü' >"$SCRATCH/password"
   can "redis://a%3Ab:@127.0.0.1:$A_PORT" --password-file "$SCRATCH/password"
   printf 'p@ss/w%%rd: ü\r\n' >"$SCRATCH/password"

@@ -40,9 +40,10 @@ cells() {
 @test "combine: each of them goes with the options of every run" {
   servers 1
   local word options count=0
+  cd "$SCRATCH" || return # for --metrics-file: the options are split into words
   for word in "${!OPTION[@]}"; do
     for options in -n '-w 5' '-E 9' '--ttl 2s' '--kill-after 100ms' '--max-runtime 9s' '--wait-all' '--signal INT' \
-      '--on-lost true' '--no-reentrant' '--log-entries 5' '--record-command none' '-m why' '-v' '-q' "--metrics-file $SCRATCH/m"; do
+      '--on-lost true' '--no-reentrant' '--log-entries 5' '--record-command none' '-m why' '-v' '-q' '--metrics-file m'; do
       count=$((count + 1))
       run --separate-stderr "$REDLOCK" run ${OPTION[$word]} $options "lock$count" -- echo ran
       [[ $status == 0 && $output == ran ]] || fail "${OPTION[$word]} $options: $status $stderr"

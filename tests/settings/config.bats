@@ -351,7 +351,7 @@ on-lost = "logger lost"|write|controls what redlock does'
   assert_status 0
   lock --password-file "$SCRATCH/right"
   assert_status 0
-  lock -S "unix://:right@$A_SOCKET"
+  lock -S "unix://:right@${A_URI#unix://}"
   assert_status 0
   REDISCLI_AUTH=right lock
   assert_status 69
@@ -378,12 +378,12 @@ on-lost = "logger lost"|write|controls what redlock does'
   REDLOCK_PASSWORD='right ' wrong 'REDLOCK_PASSWORD and begins or ends with a blank'
   REDLOCK_PASSWORD=$'right\n' wrong 'REDLOCK_PASSWORD and ends with a newline'
   REDISCLI_AUTH='"right"' wrong 'REDISCLI_AUTH and is in quotation marks'
-  wrong 'its URI in -S/--server' -S "unix://:bad@$A_SOCKET"
-  REDLOCK_SERVERS=unix://:bad@$A_SOCKET wrong 'its URI in REDLOCK_SERVERS'
+  wrong 'its URI in -S/--server' -S "unix://:bad@${A_URI#unix://}"
+  REDLOCK_SERVERS=unix://:bad@${A_URI#unix://} wrong 'its URI in REDLOCK_SERVERS'
   write '' 'password = "bad"'
   wrong "$REDLOCK_CONFIG:2"
   unset REDLOCK_SERVERS
-  write "servers = [\"unix://:bad@$A_SOCKET\"]"
+  write "servers = [\"unix://:bad@${A_URI#unix://}\"]"
   wrong "its URI in $REDLOCK_CONFIG:1"
 }
 

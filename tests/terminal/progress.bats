@@ -130,7 +130,7 @@ SCENARIO
 @test "progress: a terminal that Ctrl-S has stopped delays neither the job nor the end" {
   pretend "$TOKEN"
   progress_scenario <<'SCENARIO'
-at = waiter(100, "deploy-shop", "--", "sh", "-c", f"echo x >{GONE}")
+at = waiter(100, "deploy-shop", "--", "sh", "-c", 'echo x >"$0"', GONE)
 at.until_line(r"deploy-shop: held by .*")
 at.type("\x13")
 before = at.shows()
@@ -180,7 +180,7 @@ SCENARIO
 @test "progress: acquire shows it as well, and what it prints is the token alone" {
   pretend "$TOKEN"
   progress_scenario <<'SCENARIO'
-at = Terminal(["sh", "-c", f'exec "$REDLOCK" acquire -w 10m deploy-shop >{GONE}'], 100)
+at = Terminal(["sh", "-c", 'exec "$REDLOCK" acquire -w 10m deploy-shop >"$0"', GONE], 100)
 at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are next · waited 0:\d\d of 10:00")
 free()
 assert at.ended() == 0

@@ -63,7 +63,7 @@ SCENARIO
 for shell in SHELLS:
     at = Terminal(shell)
     pids = f"{os.environ['SCRATCH']}/pids.{shell}"
-    at.type(f"{Job.REDLOCK} sh -c 'sleep 60 & echo $! >>{pids}; sleep 60 & echo $! >>{pids}; wait'\n")
+    at.type(f"{Job.REDLOCK} sh -c 'sleep 60 & echo $! >>{escaped(pids)}; sleep 60 & echo $! >>{escaped(pids)}; wait'\n")
     until("two commands", lambda: os.path.exists(pids) and len(open(pids).readlines()) == 2)
     at.type(CTRL_C)
     at.prompt()
@@ -267,8 +267,8 @@ SCENARIO
 @test "in a PID namespace: what the whole process group gets reaches the job once" {
   in_namespace <<'SCENARIO'
 job = Job()
-inside(f"trap : USR1; {job.words} & until grep -q ready {job.log.path}; do :; done; kill -USR1 0; "
-       f"until grep -q USR1 {job.log.path}; do :; done; kill -TERM $!; wait $!")
+inside(f"trap : USR1; {job.words} & until grep -q ready {escaped(job.log.path)}; do :; done; kill -USR1 0; "
+       f"until grep -q USR1 {escaped(job.log.path)}; do :; done; kill -TERM $!; wait $!")
 job.log.wait("TERM")  # redlock passes it on after what came before
 assert job.log.count("USR1") == job.log.count("TERM") == 1, job.log.lines()
 SCENARIO

@@ -4,6 +4,7 @@ queue of waiters, as the servers show it."""
 import asyncio
 import json
 import os
+import urllib.parse
 
 import processes
 from chaos import Chaos
@@ -24,7 +25,7 @@ class Waiter(Contender):
         return super().words() if self.world.words else os.devnull
 
     async def connect(self):
-        self.know_servers(f"unix://{server.socket}" for server in self.world.servers)
+        self.know_servers("unix://" + urllib.parse.quote(server.socket) for server in self.world.servers)
 
     async def run_once(self):
         self.asked = processes.boot_ns()

@@ -64,15 +64,20 @@ class AnsweringServers {
   /// No reply: the connection ends.
   using Reply = std::function<std::optional<std::string>(const Asked& asked)>;
 
-  AnsweringServers(std::size_t count, Reply reply) : reply_(std::move(reply)) {
+  /// `started`: the thread starts here; else with start(), after the fork of the process that asks.
+  /// A fork beside the thread would copy the locks that the thread holds.
+  AnsweringServers(std::size_t count, Reply reply, bool started = true) : reply_(std::move(reply)) {
     for (std::size_t server = 0; server < count; ++server) {
       settings_.servers.push_back(servers_.emplace_back().endpoint());
     }
-    thread_ = std::thread([this] { serve(); });
+    if (started) start();
   }
   ~AnsweringServers() {
     stop_.write.reset();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  void start() {
+    thread_ = std::thread([this] { serve(); });
   }
   AnsweringServers(const AnsweringServers&) = delete;
   AnsweringServers& operator=(const AnsweringServers&) = delete;

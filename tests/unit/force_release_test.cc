@@ -226,7 +226,7 @@ TEST_CASE(
   std::array<Case, 4> cases{Case{Then::same}, Case{Then::another}, Case{Then::nothing},
                             Case{Then::held}};
   for (Case& each : cases) {
-    each.servers = std::make_unique<tests::AnsweringServers>(kServers, [&each](const Asked& asked) {
+    const auto reply = [&each](const Asked& asked) {
       if (asked.name == "remove") ++each.removes;
       if (asked.name == "remove") return tests::array_of({"released"});
       if (asked.name != "look") return tests::usual_reply(asked.name);
@@ -238,15 +238,15 @@ TEST_CASE(
       return tests::Shown{
           .type = "string", .value = other ? kOther : kToken, .left = 40'000, .holder = "{}"}
           .wire();
-    });
+    };
+    each.servers = std::make_unique<tests::AnsweringServers>(kServers, reply, false);
     each.pid = tests::start_forked(
         [&each] { return static_cast<int>(force(each.servers->settings(), false).status); });
   }
+  for (Case& each : cases) each.servers->start();
   for (Case& each : cases) {
     CAPTURE(static_cast<int>(each.then));
-    int status = 0;
-    REQUIRE(::waitpid(each.pid, &status, 0) == each.pid);
-    CHECK(WEXITSTATUS(status) == (each.then == Then::same ? 0 : 1));
+    CHECK(WEXITSTATUS(tests::status_of(each.pid)) == (each.then == Then::same ? 0 : 1));
     CHECK(each.removes == (each.then == Then::same ? 1 : 0));
   }
 }

@@ -20,15 +20,19 @@ pid_t start_forked(Function function) {
   return child;
 }
 
+/// The wait status of that child, once it has ended.
+inline int status_of(pid_t child) {
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
 /// The wait status of a process that does this: for what changes signals, the directory, the
 /// environment or limits, which the other tests of this program need as they are. 0 if the function
 /// returns 0.
 template <class Function>
 int forked(Function function) {
-  const pid_t child = start_forked(std::move(function));
-  int status = -1;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return status;
+  return status_of(start_forked(std::move(function)));
 }
 
 }  // namespace redlock::tests

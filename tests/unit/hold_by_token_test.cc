@@ -78,21 +78,23 @@ struct Scene {
 };
 
 template <class Request>
-int status_of(const config::Settings& settings, const std::string& token,
-              std::chrono::milliseconds patience) {
-  const int status = tests::forked([&] {
+int status_of(Scene& scene, std::chrono::milliseconds patience) {
+  tests::AnsweringServers servers(
+      kServers, [&](const Asked& asked) { return scene.reply(asked); }, false);
+  const pid_t child = tests::start_forked([&] {
     Request request;
     request.name = "L";
-    request.settings = settings;
+    request.settings = servers.settings();
     request.settings.quiet = true;
     request.settings.server_wait = patience;
     request.settings.log_entries = 10;
-    request.token = token;
+    request.token = scene.token;
     int result = 0;
     tests::written_by([&] { result = carry_out(request).status; });
     return result;
   });
-  return WEXITSTATUS(status);
+  servers.start();
+  return WEXITSTATUS(tests::status_of(child));
 }
 
 TEST_CASE(
@@ -112,16 +114,13 @@ TEST_CASE(
           Scene scene;
           scene.servers = each;
           scene.token = token;
-          tests::AnsweringServers servers(kServers,
-                                          [&](const Asked& asked) { return scene.reply(asked); });
           const bool did = scene.how_many({holds}) >= kQuorum;
           const bool over = scene.how_many({gone, changed}) >= kQuorum;
           // If nothing is certain, it waits for something else in vain.
           const bool never = !did && !over && scene.how_many({refuses}) < kQuorum;
           const std::chrono::milliseconds patience(never ? 50 : 20'000);
           // Somebody else may have released it since the command started.
-          CHECK(status_of<cli::Release>(servers.settings(), token, patience) ==
-                (did || over ? 0 : 69));
+          CHECK(status_of<cli::Release>(scene, patience) == (did || over ? 0 : 69));
           CHECK(scene.take("leave").size() >= kServers);
           // The line of the log says which run has ended.
           for (const Asked& line : scene.take("log")) {
@@ -131,9 +130,7 @@ TEST_CASE(
                                   token == kReader ? "\"fence\":7" : "\"fence\":3"));
           }
           scene.looks = {};
-          CHECK(status_of<cli::Renew>(servers.settings(), token, patience) == (did    ? 0
-                                                                               : over ? 80
-                                                                                      : 69));
+          CHECK(status_of<cli::Renew>(scene, patience) == (did ? 0 : over ? 80 : 69));
           // For the ttl of the run that took it.
           for (const Asked& renewal : scene.take("renew")) CHECK(renewal.words.back() == "30000");
         }

@@ -28,16 +28,17 @@ TEST_CASE("acquire --json in vain: the state, the holder, and what is left of it
         Case{"type:hash", "", "foreign", 9'000}}) {
     CAPTURE(each.value);
     CAPTURE(each.left);
-    tests::AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
+    const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
       if (asked.name != "acquire") return tests::usual_reply(asked.name);
       const auto text = [](const std::string& part) {
         return "$" + std::to_string(part.size()) + "\r\n" + part + "\r\n";
       };
       return "*8\r\n" + text("refused") + text(each.value) + ":" + std::to_string(each.left) +
              "\r\n" + text(each.holder) + text("0") + text("5") + ":0\r\n:0\r\n";
-    });
+    };
+    tests::AnsweringServers servers(1, reply, false);
     const os::Fd file = os::make_memory_file("");
-    const int status = tests::forked([&] {
+    const pid_t child = tests::start_forked([&] {
       cli::Acquire request;
       request.name = "L";
       request.settings = servers.settings();
@@ -49,7 +50,8 @@ TEST_CASE("acquire --json in vain: the state, the holder, and what is left of it
       os::write_all(file.get(), out);
       return result;
     });
-    CHECK(WEXITSTATUS(status) == 1);
+    servers.start();
+    CHECK(WEXITSTATUS(tests::status_of(child)) == 1);
     std::string json;
     ::lseek(file.get(), 0, SEEK_SET);
     os::read_all(file.get(), json);

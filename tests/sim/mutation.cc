@@ -70,7 +70,7 @@ constexpr Patch kPatches[] = {
     {"note_unsigned", "ARGV[4]=='keeper'and'~'or''", "''"},
     {"no_expiry", kSet, "'NX')\nunlink("},
     // Readers: one that died counts without end; one enters beside a writer; a writer beside them.
-    {"readers_stay", "'('..string.format('%.0f',clock),'+inf',\n'LIMIT',0,2)",
+    {"readers_stay", "'('..('%.0f'):format(clock),'+inf',\n'LIMIT',0,2)",
      "'-inf','+inf','LIMIT',0,2)"},
     {"readers_stay", "try('ZRANGEBYSCORE',readers,'-inf',clock,'LIMIT',0,32)or{}", "{}or{}"},
     {"reader_enters", "if kind~='none'and(revoked or not fits)then\nlocal holder",
@@ -91,7 +91,7 @@ constexpr Patch kPatches[] = {
      "taken[at]=each\nif each~=token then count=count+1 end\n"},
     {"slots_counted", "slot and taken[slot]~=token and taken[slot]",
      "slot and fits and count>=tonumber(slots,16)and select(2,next(taken))"},
-    {"slots_mixed", "string.match(shared,'^shared:p%x%x(%x%x)')==slots", "slots"},
+    {"slots_mixed", "shared:match('^shared:p%x%x(%x%x)')==slots", "slots"},
     {"slot_frees_other", "redis.call('ZREM',readers,token)",
      "redis.call('ZREM',readers,string.byte(token)~=112 and token or "
      "redis.call('ZRANGE',readers,0,0)[1])"},

@@ -16,7 +16,7 @@
 -- not hear of it, must not follow it. WHO: as JSON. One that died counts no longer: nobody could wake it.
 local build, ticket, newest = tonumber(ARGV[12]), tonumber(ARGV[8]), prefix .. 'newest'
 local mark = build and (not ours or joins) and read(KEYS[5], 8192)
-local number, ended, by = string.match(type(mark) == 'string' and mark or '', '^(%d+) (%d+) (.*)$')
+local number, ended, by = (type(mark) == 'string' and mark or ''):match('^(%d+) (%d+) (.*)$')
 -- Our numbers end before 2^53. What is larger, another program has written.
 if number and tonumber(number) < 2 ^ 53 and tonumber(number) > build then
   return {'superseded', number, math.max(clock - ended, 0), #by <= 8192 and by or ''}
@@ -25,7 +25,7 @@ if ARGV[13] == '1' and not ours and not joins then
   build = build or 0
   local text = read(newest, 8192)
   local theirs, last, other, state, who =
-    string.match(type(text) == 'string' and text or '', '^(%d+) (%d+) (%S+) (%l+) (.*)$')
+    (type(text) == 'string' and text or ''):match('^(%d+) (%d+) (%S+) (%l+) (.*)$')
   theirs, last = tonumber(theirs), tonumber(last)
   if last and math.max(theirs, last) >= 2 ^ 53 then theirs, last, other = nil, nil, nil end
   local older = theirs and other ~= us and (build < theirs or build == theirs and ticket and
@@ -47,7 +47,7 @@ if ARGV[13] == '1' and not ours and not joins then
     -- Without permission for that key we replace nobody, as without a place in the queue.
     if not noted then answer[7] = 0 end
     if not ticket then
-      answer[6] = string.format('%.0f', math.min(math.max(answer[6], (last or 0) + 1), 2 ^ 53))
+      answer[6] = ('%.0f'):format(math.min(math.max(answer[6], (last or 0) + 1), 2 ^ 53))
     end
     return answer
   end

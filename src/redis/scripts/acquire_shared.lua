@@ -12,7 +12,7 @@ local token, readers = ARGV[1], KEYS[5]
 --include asked
 --include enter
 
-local fits = shared and string.byte(shared, 8) == 115
+local fits = shared and shared:byte(8) == 115
 --include barred
 --include buried
 --include vouch

@@ -39,7 +39,7 @@ end
 --include vouch
 
 local function enters_with_us(waiter)
-  return string.match(waiter, '^p00(%x%x)') == slots
+  return waiter:match('^p00(%x%x)') == slots
 end
 --include before
 

@@ -28,17 +28,17 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and read(KEYS[1], 1024)
 local cooling = 'cooling:' .. token
 if value ~= token and value ~= cooling and
-   string.match(value or '', '^revoked:(%S+)') ~= token then
+   (value or ''):match('^revoked:(%S+)') ~= token then
   forget()
   -- A keeper that finds no lock leaves no note: the owner must learn that the lock was gone.
   if ARGV[4] == 'owner' and note(tonumber(ARGV[5])) then return {'released'} end
   if kind == 'none' then return {'missing'} end
-  return {'not_mine', value and string.sub(value, 1, 1024) or 'type:' .. kind}
+  return {'not_mine', value and value:sub(1, 1024) or 'type:' .. kind}
 end
 
 local others = find_others()
 if not others then return {'kept'} end
-local keep = tonumber(string.match(field(KEYS[2], 'keep:' .. token, 16), '^%d+$')) or 0
+local keep = tonumber(field(KEYS[2], 'keep:' .. token, 16):match('^%d+$')) or 0
 if #others > 0 then
   redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
   if rest > 0 then

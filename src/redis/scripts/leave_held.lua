@@ -23,7 +23,7 @@ end
 local left = math.max(redis.call('PTTL', KEYS[1]), rest)
 redis.call('PEXPIRE', KEYS[1], left)
 -- Processes that joined go on with their holds, and leave ours.
-local holds = token .. string.format(' %.0f', clock + left) .. table.concat(find_others() or {})
+local holds = token .. (' %.0f'):format(clock + left) .. table.concat(find_others() or {})
 redis.pcall('HSET', KEYS[2], token, ARGV[4], 'holds:' .. token, holds)
 redis.pcall('HDEL', KEYS[2], 'keep:' .. token, 'lease:' .. token)
 redis.pcall('PEXPIRE', KEYS[2], left + 10000)

@@ -25,7 +25,7 @@ local size = redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 8192 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 local old = type(head) == 'string' and head or redis.pcall('GET', KEYS[1])
 if type(old) == 'string' then
-  local rival = tonumber(string.match(old, '^(%d+) ')) or 0
+  local rival = tonumber(old:match('^(%d+) ')) or 0
   -- The mark of a run that has not begun yet is from before the clock was set back.
   local ahead = not build and rival > clock
   if rival > (build or began) and rival < 2 ^ 53 and not ahead then return {'marked'} end

@@ -14,7 +14,7 @@ local ours = value == ARGV[1]
 local period = tonumber(ARGV[11]) or 0
 if period > 0 and (not ours or joins) then
   local mark = read(KEYS[5], 8192)
-  local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
+  local began, who = (type(mark) == 'string' and mark or ''):match('^(%d+) (.*)$')
   local age = began and clock - began
   -- A mark from the future comes from a clock that was set back since: it counts, but not indefinitely.
   if age and age < period and age > -period then

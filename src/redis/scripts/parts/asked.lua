@@ -3,7 +3,7 @@
 -- What the acquire scripts have in common before they look at the lock.
 local ttl, hold, us, prefix = tonumber(ARGV[2]), ARGV[6], ARGV[7], ARGV[9]
 local joins = hold ~= ARGV[1]
-local stamp = string.format('%.0f', clock)
+local stamp = ('%.0f'):format(clock)
 --include queue
 --include turn
 --include enqueue
@@ -32,7 +32,7 @@ local function refuse(word, blocker, left, holder)
     -- Another program may have added a waiter with a huge ticket. A score counts exactly up to 2^53.
     -- The name of the last one can only be measured with those of all.
     local last = is_small(queue, 1024, 1024) and try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {}
-    ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last[2]) or 0) + 1), 2 ^ 53))
+    ticket = ('%.0f'):format(math.min(math.max(clock, (tonumber(last[2]) or 0) + 1), 2 ^ 53))
   end
   return away or {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end

@@ -4,6 +4,6 @@
 --
 -- fits  the lock is shared by holders of our kind
 if kind ~= 'none' and (revoked or not fits) then
-  local holder = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
+  local holder = value:match('^cooling:(.*)') or value:match('^revoked:(%S+)') or value
   return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], holder, 8192))
 end

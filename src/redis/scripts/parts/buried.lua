@@ -5,6 +5,6 @@
 --
 -- ours  the lock has our token
 local buried = not ours and read(KEYS[4], 65536)
-if type(buried) == 'string' and string.find(buried, ARGV[1], 1, true) then
+if type(buried) == 'string' and buried:find(ARGV[1], 1, true) then
   return refuse('refused', 'revoked:' .. ARGV[1], -2)
 end

@@ -5,7 +5,7 @@
 local function each(list, f)
   local id
   for word in string.gmatch(list, '%S+') do
-    if id and string.find(word, '^%d+$') then
+    if id and word:find('^%d+$') then
       f(id, word)
       id = nil
     else

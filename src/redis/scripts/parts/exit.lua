@@ -7,7 +7,7 @@
 local function exit()
   redis.call('ZREM', readers, token)
   local small = is_small(readers, 1024, 1024)
-  local others = small and redis.call('ZRANGEBYSCORE', readers, '(' .. string.format('%.0f', clock), '+inf',
+  local others = small and redis.call('ZRANGEBYSCORE', readers, '(' .. ('%.0f'):format(clock), '+inf',
                                       'LIMIT', 0, 2)
   if small and #others < 2 then
     redis.call('DEL', KEYS[1], readers)

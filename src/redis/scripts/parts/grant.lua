@@ -12,10 +12,10 @@ end
 -- One number per token: a repeated request gets the same number again. After a restart the counter may be
 -- older than numbers already given out, so it goes on from the clock. The same goes for another list of servers:
 -- after two changes of the list, the last number may be on other servers.
-local fence = ours and string.match(field(KEYS[2], 'fence:' .. ARGV[1], 16), '^%d+$')
+local fence = ours and field(KEYS[2], 'fence:' .. ARGV[1], 16):match('^%d+$')
 if not fence and before then
   if trace ~= 'present' or field(KEYS[3], 'list', 8) ~= ARGV[10] then before = math.max(before, clock) end
-  fence = string.format('%.0f', before + 1)
+  fence = ('%.0f'):format(before + 1)
   -- A number that the server did not store is not given out: the next grant would get it again.
   if not try('HSET', KEYS[3], 'value', fence, 'run_id', run_id, 'list', ARGV[10]) then fence = '0' end
 end

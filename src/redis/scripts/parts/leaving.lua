@@ -23,9 +23,9 @@ local function note(life)
   end)
   if before == token then mark = '' end
   -- If there are very many notes, the oldest are dropped. A note that is cut in two does not count.
-  local notes = string.sub(table.concat(others, ' '), 1, 4000)
+  local notes = table.concat(others, ' '):sub(1, 4000)
   redis.pcall('HSET', KEYS[3], 'released',
-              mark .. token .. string.format(' %.0f', clock + life) .. notes)
+              mark .. token .. (' %.0f'):format(clock + life) .. notes)
   redis.pcall('PEXPIRE', KEYS[3], 2592000000)
   return before == '~' .. token and mark == ''
 end

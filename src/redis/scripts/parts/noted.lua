@@ -8,6 +8,6 @@ end
 
 local short = (tonumber(redis.pcall('STRLEN', KEYS[4])) or 0) <= 65536
 local buried = short and redis.pcall('GET', KEYS[4])
-if type(buried) == 'string' and string.find(buried, ARGV[1], 1, true) then
+if type(buried) == 'string' and buried:find(ARGV[1], 1, true) then
   return {'refused', 'revoked:' .. ARGV[1], -2, '', '0'}
 end

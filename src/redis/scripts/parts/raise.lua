@@ -7,12 +7,12 @@ end
 local run_id = ''
 local about = redis.pcall('INFO', 'server')
 if type(about) == 'string' then
-  run_id = string.match(about, '^run_id:(%w+)', string.find(about, 'run_id:', 1, true)) or ''
+  run_id = about:match('^run_id:(%w+)', about:find('run_id:', 1, true)) or ''
 end
 
 local last = redis.call('HMGET', KEYS[3], 'value', 'run_id')
 -- It replaces nothing but a number, and acquire.lua could go on from it.
-local before = last[1] and #last[1] <= 16 and string.match(last[1], '^%d+$')
+local before = last[1] and #last[1] <= 16 and last[1]:match('^%d+$')
 if not before then return {'not_committed', '0'} end
 local now = redis.pcall('TIME')
 local time = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
@@ -26,6 +26,6 @@ redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], ARGV[2])
 if redis.pcall('PTTL', KEYS[2]) == -1 then
   local left = redis.pcall('PTTL', KEYS[1])
   left = type(left) == 'number' and math.max(left, 0) or 0
-  redis.pcall('PEXPIRE', KEYS[2], string.format('%.0f', left + 10000))
+  redis.pcall('PEXPIRE', KEYS[2], ('%.0f'):format(left + 10000))
 end
 return {'committed'}

@@ -18,8 +18,8 @@ end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and redis.call('GETRANGE', KEYS[1], 0, 1023) or 'type:' .. kind
-local revoked, reason = string.match(value, '^revoked:(shared:%S+)(.*)')
-local shared = revoked or string.match(value, '^shared:%S+$')
+local revoked, reason = value:match('^revoked:(shared:%S+)(.*)')
+local shared = revoked or value:match('^shared:%S+$')
 shared = shared and ends_of(shared) and shared
 local ends = shared and ends_of(token)
 local ours = ends and ends > clock

@@ -5,9 +5,7 @@
 -- may have added members, of any number and size, and no command says how long one of them is. But the server knows
 -- what memory that many take on average. Members with higher scores are measured only if there are none of these.
 local function is_small(key, first, most)
-  local count = redis.pcall('ZCARD', key)
-  if count == 0 then return true end
-  count = tonumber(count) or 0
-  local size = tonumber(redis.pcall('MEMORY', 'USAGE', key, 'SAMPLES', first)) or 0
+  local count = tonumber(redis.pcall('ZCARD', key)) or 0
+  local size = count > 0 and tonumber(redis.pcall('MEMORY', 'USAGE', key, 'SAMPLES', first)) or 0
   return count <= (most or count) and size <= 1e6 + 512 * count
 end

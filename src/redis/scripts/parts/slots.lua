@@ -7,14 +7,14 @@
 -- Sets: slot, slots: of our token, if it has a slot; fits: the lock is shared by holders of our kind; taken:
 -- slot → the token of its holder; soonest: when the first of them stops counting; crowd: somebody has made the
 -- list too large to read, and no slot counts as free.
-local slot, slots = string.match(token, '^p(%x%x)(%x%x)')
-local fits = shared and string.match(shared, '^shared:p%x%x(%x%x)') == slots
+local slot, slots = token:match('^p(%x%x)(%x%x)')
+local fits = shared and shared:match('^shared:p%x%x(%x%x)') == slots
 local taken, soonest = {}, math.huge
 local crowd = slot and fits and not is_small(readers, 1024, 1024)
 if slot and fits and not crowd then
-  local from = '(' .. string.format('%.0f', clock)
+  local from = '(' .. ('%.0f'):format(clock)
   for _, each in ipairs(redis.call('ZRANGEBYSCORE', readers, from, '+inf')) do
-    local at = string.match(each, '^p(%x%x)')
+    local at = each:match('^p(%x%x)')
     if at then
       taken[at] = each
       soonest = math.min(soonest, ends_of(each))

@@ -2,8 +2,8 @@
 --
 -- How acquire.lua and acquire_newest.lua go on, after alone.lua.
 if value and not ours then
-  value = string.sub(value, 1, 1024)
-  local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
+  value = value:sub(1, 1024)
+  local token = value:match('^cooling:(.*)') or value:match('^revoked:(%S+)') or value
   return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], token, 8192))
 elseif kind ~= 'string' and kind ~= 'none' then
   return refuse('refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]))

@@ -19,7 +19,7 @@ end
 
 -- The names of readers in the queue begin with 's', those of waiters for a slot of NN with "p00NN".
 local function reads(waiter)
-  return string.byte(waiter) == 115
+  return waiter:byte() == 115
 end
 
 -- An end that is too far ahead comes from a time before the clock was set back, and does not say so.

@@ -8,8 +8,8 @@ local list = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
 local holds = list
 if joins and not ours then return refuse('refused', '', -2) end
 if joins or not ours then
-  holds = string.gsub(list, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
-          string.format(' %.0f', clock + ARGV[2])
+  holds = list:gsub(' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
+          (' %.0f'):format(clock + ARGV[2])
 end
 -- If this script cannot read the list of holds, it cannot add ours: the lock would end when another holder
 -- gives up its hold. The same goes for a list so long that no script would read it. That is an error: after a
@@ -21,9 +21,11 @@ end
 -- A user without permission for INFO can recognize neither the server nor its age.
 local about = try('INFO', 'server') or ''
 -- A pattern that begins with ^ is tried at one place, and finding that place in the text is fast.
-local run_id = string.match(about, '^run_id:(%w+)', string.find(about, 'run_id:', 1, true)) or ''
-local uptime = string.match(about, '^uptime_in_seconds:(%-?%d+)', string.find(about, 'uptime_in_s', 1, true))
-uptime = tonumber(uptime) or 0
+local function told(name, pattern)
+  return about:match('^' .. name .. pattern, about:find(name, 1, true))
+end
+local run_id = told('run_id:', '(%w+)') or ''
+local uptime = tonumber(told('uptime_in_seconds:', '(%-?%d+)')) or 0
 local away = replica()
 if away then return away end
 
@@ -32,14 +34,14 @@ if away then return away end
 local size = try('HSTRLEN', KEYS[3], 'value') or 0
 local last = size > 1024 and {size .. ' bytes'} or redis.pcall('HMGET', KEYS[3], 'value')
 if last.err then
-  last = {string.find(last.err, 'WRONGTYPE', 1, true) and 'type:' .. redis.call('TYPE', KEYS[3]).ok}
+  last = {last.err:find('WRONGTYPE', 1, true) and 'type:' .. redis.call('TYPE', KEYS[3]).ok}
 end
 local before = 0
 if last[1] then
-  before = #last[1] <= 16 and tonumber(string.match(last[1], '^%d+$')) or 2 ^ 53
+  before = #last[1] <= 16 and tonumber(last[1]:match('^%d+$')) or 2 ^ 53
   if before - clock > 1e13 then before = false end
 end
-if not before and not ours then return {'unusable', string.sub(last[1], 1, 40)} end
+if not before and not ours then return {'unusable', last[1]:sub(1, 40)} end
 
 local trace = 'none'
 if last[1] then trace = run_id ~= '' and field(KEYS[3], 'run_id', 64) == run_id and 'present' or 'earlier' end

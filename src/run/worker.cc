@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include "os/clock.h"
+
 namespace redlock::run {
 
 using Kind = WorkerMessage::Kind;

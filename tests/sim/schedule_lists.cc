@@ -79,7 +79,7 @@ void Schedule::draw_forgotten_vote(Random& random) {
   calm_from = std::max<Time>(calm_from, timing.ttl * 3);
   const std::size_t even = servers / 2 * 2;
   const std::size_t odd = servers % 2 == 1 ? servers : servers - 1;
-  const std::size_t missed = odd - quorum(odd);
+  const std::size_t missed = odd - lock::quorum(odd);
   const std::uint8_t forgets = random.index(std::min(odd, even) - missed);
   const Fault loss{.at = random.between(delay_high * 4, timing.ttl),
                    .kind = random.one_of(Kind::crash_empty, Kind::crash_old),

@@ -30,21 +30,21 @@ TEST_CASE("completion: names of locks, as many as the command takes; then the jo
     std::size_t names;
     bool job = false;
   };
-  for (const auto& [command, names, job] :
+  for (const Takes& takes :
        {Takes{"run", 1, true}, Takes{"acquire", 1}, Takes{"hold", 1}, Takes{"renew", 1},
         Takes{"release", 1}, Takes{"status", kAny}, Takes{"history", kAny}, Takes{"list", 1},
         Takes{"check", 1}, Takes{"config", 0}, Takes{"sandbox", 0, true}}) {
     for (const bool option : {false, true}) {
-      Words words{command};
+      Words words{takes.command};
       if (option) words.emplace_back("-q");
       for (std::size_t given = 0; given < 3; ++given) {
-        CAPTURE(command);
+        CAPTURE(takes.command);
         CAPTURE(given);
         CAPTURE(option);
         words.emplace_back("");
         const Complete line = completed(words);
-        CHECK(line.settings.has_value() == (given < names));
-        CHECK((line.also == "job") == (job && given >= names));
+        CHECK(line.settings.has_value() == (given < takes.names));
+        CHECK((line.also == "job") == (takes.job && given >= takes.names));
         words.back() = "name" + std::to_string(given);
       }
     }

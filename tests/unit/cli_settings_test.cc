@@ -253,7 +253,9 @@ TEST_CASE("TLS: messages about a file name where it comes from") {
   using Names = redis::TlsSettings::Names;
   const std::pair<std::string, std::string Names::*> files[] = {
       {"ca", &Names::ca}, {"ca-dir", &Names::ca_dir}, {"cert", &Names::cert}, {"key", &Names::key}};
-  for (const auto& [file, name] : files) {
+  for (const auto& each : files) {
+    const std::string& file = each.first;
+    const auto name = each.second;
     CAPTURE(file);
     std::string variable = "REDLOCK_TLS_" + file;
     std::ranges::transform(variable, variable.begin(),

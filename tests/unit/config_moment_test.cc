@@ -148,8 +148,10 @@ TEST_CASE("moments: on each day of two years, days by their names and times alon
       CHECK(past("today", now) == midnight);
       CHECK(past("yesterday", now) == found(midnight - 30min, now - 50h, begins));
       CHECK(future("tomorrow", now) == found(midnight + 30min, now + 50h, begins));
-      for (const auto& [text, hour] :
+      for (const auto& each :
            {std::pair{"00:00", 0}, std::pair{"02:30", 2}, std::pair{"23:00", 23}}) {
+        const char* const text = each.first;
+        const int hour = each.second;
         CAPTURE(text);
         const int minute = text[3] == '3' ? 30 : 0;
         const auto shows = [&](const std::tm& local) {

@@ -44,7 +44,8 @@ std::vector<std::array<Server, kServers>> combinations() {
       for (std::size_t c = b; c < kKinds; ++c) {
         std::array<Server, kServers> one{static_cast<Server>(a), static_cast<Server>(b),
                                          static_cast<Server>(c)};
-        std::ranges::rotate(one, one.begin() + static_cast<std::ptrdiff_t>(all.size() % kServers));
+        std::rotate(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(all.size() % kServers),
+                    one.end());
         all.push_back(one);
       }
     }

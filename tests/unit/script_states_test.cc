@@ -202,7 +202,7 @@ TEST_CASE("scripts: a build against the last successful one, whether the lock is
         CHECK(newer->ago == 2s);
         CHECK(newer->who == last.context.holder_json);
       } else {
-        CHECK(held ? is<lock::Refused>(answer) : is<lock::Granted>(answer));
+        CHECK((held ? is<lock::Refused>(answer) : is<lock::Granted>(answer)));
       }
     }
   }
@@ -359,7 +359,8 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
              shared ? std::vector{client.secrets.token} : std::vector<std::string>()));
        }}};
   for (const std::string& kind : kKinds) {
-    for (const auto& [how, end] : ends) {
+    for (const auto& each : ends) {
+      const auto& how = each.first;
       for (const bool long_life : {false, true}) {  // and whether the lock is gone already
         CAPTURE(kind);
         CAPTURE(how);
@@ -394,7 +395,7 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
           server.ask({{{.words = {"HSET", client.context.holder_key, keep, "5"}}}});
         }
         if (long_life && how != "by force") server.keys().remove("L");
-        end(server, client);
+        each.second(server, client);
         CHECK(server.key("L") == nullptr);
         CHECK(of_token().empty());
       }

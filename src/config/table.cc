@@ -45,7 +45,7 @@ constexpr std::string_view kKinds = "redlock|redisson";
 constexpr Row kTable[] = {
     {"acl", "--acl", nullptr, "USER", kPermissions,
      "only print the line for redis-cli that gives USER the smallest permissions for NAME (without "
-     "NAME: for all locks with the prefix), and asks no server",
+     "NAME: for all locks with the prefix), and ask no server",
      "", Type::text, kCheck,
      [](Draft& draft, std::string_view value) {
        const auto is_bad = [](char c) { return c == ' ' || os::is_control(c); };

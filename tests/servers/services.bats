@@ -78,7 +78,7 @@ user() { [[ $(cli "$1" acl setuser app reset on '>password' '~*' '&*' +@all "${@
   wait_until "$BOUND" eval '(($(time_given A) >= renewals + 2))'
   let_go
 }
-# Only this question, and whoever listens.
+# The only connection without a subscription is that of this question.
 are_votes_unconnected() { [[ $(cli A client list | grep -c ' sub=0 ') == 1 ]]; }
 
 # ---- a service each --------------------------------------------------------------------------

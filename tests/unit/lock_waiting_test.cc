@@ -295,7 +295,7 @@ TEST_CASE("a lock that nobody announces as free is asked for just before the wai
   }
 }
 
-TEST_CASE("the patience with servers begins anew with each outage, and ends with that one") {
+TEST_CASE("each outage has the whole time of --server-wait, also after one that has ended") {
   for (const Duration before : {Duration(2s), Duration(9s)}) {
     for (const Duration between : {Duration(1s), Duration(30s)}) {
       CAPTURE(before.count());

@@ -72,11 +72,15 @@ class AnsweringServers {
     }
     if (started) start();
   }
-  ~AnsweringServers() {
+  ~AnsweringServers() { stop(); }
+  /// Afterwards a test can read and change what the function that makes the replies uses.
+  void stop() {
     stop_.write.reset();
     if (thread_.joinable()) thread_.join();
+    connections_.clear();
   }
   void start() {
+    stop_ = os::make_pipe();
     thread_ = std::thread([this] { serve(); });
   }
   AnsweringServers(const AnsweringServers&) = delete;
@@ -146,7 +150,7 @@ class AnsweringServers {
   config::Settings settings_;
   std::deque<PlayedServer> servers_;
   std::vector<Connection> connections_;
-  os::Pipe stop_ = os::make_pipe();
+  os::Pipe stop_{};
   std::thread thread_;
 };
 

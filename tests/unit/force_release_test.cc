@@ -125,6 +125,14 @@ Forced force(const config::Settings& settings, bool now, bool wait = false) {
   return forced;
 }
 
+/// Servers that only answer this command.
+Forced force(tests::AnsweringServers& servers, bool now, bool wait = false) {
+  servers.start();
+  Forced forced = force(servers.settings(), now, wait);
+  servers.stop();
+  return forced;
+}
+
 std::string described(const Scene& scene) {
   std::string text;
   for (const Server each : scene.servers) text += std::to_string(static_cast<int>(each)) + " ";
@@ -133,7 +141,8 @@ std::string described(const Scene& scene) {
 
 TEST_CASE("force: the status is 0 only if the holder has no quorum left; and then it always is") {
   Scene scene;
-  tests::AnsweringServers servers(kServers, [&](const Asked& asked) { return scene.reply(asked); });
+  tests::AnsweringServers servers(
+      kServers, [&](const Asked& asked) { return scene.reply(asked); }, false);
   const config::Settings settings = servers.settings();
   for (const auto& each : combinations()) {
     for (const bool now : {false, true}) {
@@ -142,7 +151,7 @@ TEST_CASE("force: the status is 0 only if the holder has no quorum left; and the
         CAPTURE(described(scene));
         CAPTURE(now);
         CAPTURE(hold);
-        const Forced forced = force(settings, now, false);
+        const Forced forced = force(servers, now);
         CAPTURE(forced.said);
         using enum Server;
         const std::size_t shown = scene.how_many({holds, loses, fails, changed, gone});
@@ -198,16 +207,17 @@ TEST_CASE("force: the status is 0 only if the holder has no quorum left; and the
 
 TEST_CASE("force: a lock that is revoked already is revoked again, and deleted with --now only") {
   Scene scene;
-  tests::AnsweringServers servers(kServers, [&](const Asked& asked) { return scene.reply(asked); });
+  tests::AnsweringServers servers(
+      kServers, [&](const Asked& asked) { return scene.reply(asked); }, false);
   for (const bool now : {false, true}) {
     scene = {.servers = {}, .value = "revoked:" + kToken};
-    CHECK(force(servers.settings(), now).status == ExitStatus::ok);
+    CHECK(force(servers, now).status == ExitStatus::ok);
     CHECK(scene.times("revoke") == kServers);
     CHECK(scene.times("remove") == (now ? kServers : 0));
   }
   // The minimum hold of a job that is over is cut short.
   scene = {.servers = {}, .value = "cooling:" + kToken};
-  const Forced cut = force(servers.settings(), false);
+  const Forced cut = force(servers, false);
   CHECK(cut.status == ExitStatus::ok);
   CHECK(contains(cut.said, "lock \"L\" is free: its minimum hold was cut short"));
   CHECK(scene.times("revoke") == 0);
@@ -219,8 +229,8 @@ TEST_CASE(
   enum class Then { same, another, nothing, held };
   struct Case {
     Then then;
-    std::array<int, kServers> looks{};  // only the thread of the servers counts them
-    std::atomic<int> removes = 0;
+    std::array<int, kServers> looks{};
+    int removes = 0;
     std::unique_ptr<tests::AnsweringServers> servers{};
     pid_t pid = -1;
   };
@@ -248,6 +258,7 @@ TEST_CASE(
   for (Case& each : cases) {
     CAPTURE(static_cast<int>(each.then));
     CHECK(WEXITSTATUS(tests::status_of(each.pid)) == (each.then == Then::same ? 0 : 1));
+    each.servers->stop();
     CHECK(each.removes == (each.then == Then::same ? 1 : 0));
   }
 }
@@ -279,7 +290,7 @@ TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look 
     }
     return look < 2 ? shown.wire() : tests::Shown{}.wire();
   };
-  tests::AnsweringServers servers(kServers, reply);
+  tests::AnsweringServers servers(kServers, reply, false);
   for (int a = 0; a < 4; ++a) {
     for (int b = a; b < 4; ++b) {
       for (int c = b; c < 4; ++c) {
@@ -288,7 +299,7 @@ TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look 
         CAPTURE(a);
         CAPTURE(b);
         CAPTURE(c);
-        const Forced forced = force(servers.settings(), false, true);
+        const Forced forced = force(servers, false, true);
         CAPTURE(forced.said);
         CHECK(forced.status == ExitStatus::ok);
         const auto without = std::ranges::count_if(
@@ -325,8 +336,8 @@ TEST_CASE("force --now: a reader that enters between the look and the revocation
     }
     return tests::usual_reply(asked.name);
   };
-  tests::AnsweringServers servers(kServers, reply);
-  CHECK(force(servers.settings(), true).status == ExitStatus::ok);
+  tests::AnsweringServers servers(kServers, reply, false);
+  CHECK(force(servers, true).status == ExitStatus::ok);
   REQUIRE(removes.size() == kServers);
   for (const Asked& each : removes) {
     CHECK(contains(each.words.back(), generation));

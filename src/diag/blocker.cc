@@ -32,18 +32,20 @@ bool has_free_slot(std::string_view slots) {
   return slots.starts_with(',') || slots.ends_with(',') || slots.find(",,") != slots.npos;
 }
 
+/// "kept for root@web1 (pid 4711, ./backup.sh), which "
+std::string kept_for(const std::string& waiter) {
+  const auto who = records::read_holder(waiter);
+  return "kept for " + (who ? run_of(*who) : "an earlier waiter") + ", which ";
+}
+
 /// How the lock is held, in more words than Blocker::verb.
-std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::size_t our_slots,
-                    bool we_read) {
+std::string verb_of(const Blocker& blocker, const lock::Refused& refusal) {
   const bool shared = blocker.shared;
   const auto [slot, slots] = lock::slot_of(lock::read_value(refusal.blocker).token);
   if (slots > 0 && blocker.kind != Kind::revoked) {
-    // Our slot was free: see acquire_slot.lua.
-    const bool reserved = shared && slots == our_slots && refusal.slots.empty();
-    return reserved ? fmt::format(
-                          "kept for an earlier waiter, which needs all {} slots to be free; one of "
-                          "them is held by ",
-                          slots)
+    return refusal.waits_before
+               ? kept_for(*refusal.waits_before) +
+                     fmt::format("needs all {} slots to be free; one of them is held by ", slots)
            : shared ? fmt::format("held with {} slots by ", slots)
            : has_free_slot(refusal.slots)
                ? fmt::format("slot {} of {} held by ", slot, slots)
@@ -54,10 +56,8 @@ std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::s
   }
   const bool readers = shared && blocker.kind == Kind::token && !blocker.maintenance;
   if (!readers) return std::string(blocker.verb);
-  // We could join these readers: see acquire_shared.lua.
-  const char* const why =
-      we_read ? "kept for an earlier waiter, which needs it exclusively; it is " : "";
-  return std::string(why) + "held shared by ";
+  if (!refusal.waits_before) return "held shared by ";
+  return kept_for(*refusal.waits_before) + "needs it exclusively; it is held shared by ";
 }
 
 }  // namespace
@@ -133,9 +133,9 @@ Blocker::Blocker(const lock::Refused& refusal)
   }
 }
 
-std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots, bool we_read) {
+std::string name_blocker(const lock::Refused& refusal) {
   const Blocker blocker(refusal);
-  const std::string verb = verb_of(blocker, refusal, our_slots, we_read);
+  const std::string verb = verb_of(blocker, refusal);
   if (blocker.holder) return verb + run_of(*blocker.holder);
   const auto type = lock::type_of(refusal.blocker);
   if (!type) return fmt::format("{}{}{}", verb, blocker.nobody, blocker.says_why);
@@ -157,11 +157,11 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots, bo
                             *type == "hash" ? "; for one of Redisson's, use --as redisson" : "");
 }
 
-std::string describe(const lock::Refused& refusal, std::size_t our_slots, bool we_read) {
+std::string describe(const lock::Refused& refusal) {
   const Blocker blocker(refusal);
   const bool cooling = blocker.kind == Kind::cooling;
   const bool revoked = blocker.kind == Kind::revoked;
-  std::string who = name_blocker(refusal, our_slots, we_read);
+  std::string who = name_blocker(refusal);
   if (blocker.holder && !blocker.maintenance) {
     if (revoked) {
       who += blocker.job;

@@ -56,13 +56,11 @@ struct Blocker {
 };
 
 /// "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s", "cooling down after …", or what is known
-/// of another program's key. `our_slots`: the number of slots, if the refusal was for one of them.
-/// `we_read`: it was for a reader.
-std::string describe(const lock::Refused& refusal, std::size_t our_slots = 0, bool we_read = false);
+/// of another program's key.
+std::string describe(const lock::Refused& refusal);
 
 /// The same without times: "held by root@web1 (pid 4711, ./backup.sh)".
-std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots = 0,
-                         bool we_read = false);
+std::string name_blocker(const lock::Refused& refusal);
 
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
 std::string describe(const lock::Done& done);

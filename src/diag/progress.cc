@@ -49,9 +49,11 @@ Obstacle servers_missing(const lock::Waiting& state) {
 Obstacle somebody(const WaitFacts& facts) {
   const lock::Refused& refusal = *facts.state.refusal;
   const Blocker blocker(refusal);
-  const auto& holder = blocker.holder;
+  const auto first =
+      refusal.waits_before ? records::read_holder(*refusal.waits_before) : std::nullopt;
+  const auto& holder = first ? first : blocker.holder;
   Obstacle obstacle;
-  obstacle.verb = blocker.verb;
+  obstacle.verb = first ? "kept for " : blocker.verb;
   obstacle.subject = holder ? person(*holder) : std::string(blocker.nobody);
   if (holder && !holder->message.empty()) {
     obstacle.command = message_of(*holder);

@@ -205,9 +205,8 @@ void Reporter::tell(const Superseded& superseded) {
 /// The display shows that the wait has begun; a log says so with -v.
 void Reporter::tell(const Contended& contended) {
   using When = Contended::When;
-  const std::string who = contended.refusal
-                              ? describe(*contended.refusal, news_.slots, news_.shared)
-                              : "wanted by several processes at the same time";
+  const std::string who = contended.refusal ? describe(*contended.refusal)
+                                            : "wanted by several processes at the same time";
   if (contended.when == When::begins) {
     return line(Verbosity::verbose, "{} is {}; waiting", lock_, who);
   }
@@ -233,8 +232,7 @@ void Reporter::tell(const Contended& contended) {
   const std::string why =
       obstructed ? fmt::format("could not get {} within {}; {}", lock_, limit, needs)
       : contended.refusal
-          ? fmt::format("{} is still {} after {}", lock_,
-                        name_blocker(*contended.refusal, news_.slots, news_.shared), limit)
+          ? fmt::format("{} is still {} after {}", lock_, name_blocker(*contended.refusal), limit)
           : fmt::format(
                 "could not get {} within {}, because several processes "
                 "want it at the same time",

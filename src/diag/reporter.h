@@ -27,7 +27,6 @@ struct WaitNews {
   int conflict_status = 1;      ///< redlock's exit status after a wait in vain
   ServerList list{};            ///< a holder with another one may be a mistake
   std::size_t slots = 0;        ///< of the lock, or 0; a holder with another number is a mistake
-  bool shared = false;          ///< we ask as a reader
   std::size_t max_waiting = 0;  ///< --max-waiting
   bool newest = false;  ///< we need a place in the queue to replace older waiters (--newest)
 };

@@ -60,7 +60,6 @@ diag::Reporter reporter_for(const config::Settings& settings, const std::string&
            .conflict_status = settings.conflict_exit_code,
            .list = server_list(settings),
            .slots = settings.slots,
-           .shared = settings.shared,
            .max_waiting = settings.max_waiting,
            .newest = settings.newest}};
 }

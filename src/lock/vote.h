@@ -186,6 +186,9 @@ struct Refused {
   std::size_t waiters = 0;   ///< acquire: how many stand in that queue, if we do
   bool maintenance = false;  ///< `holder` says that it is a maintenance hold
   std::string slots{};       ///< acquire of a slot: who has each slot, see SlotChoice
+  /// acquire: we could share the lock with its holders, but this waiter comes before us and cannot
+  /// (JSON as in `holder`, empty if unknown).
+  std::optional<std::string> waits_before{};
 };
 
 /// acquire: not needed, a successful run began recently enough. Our token is not on that server.

@@ -35,7 +35,7 @@ void holder(std::string_view input) {
   const lock::Refused refusal{
       .blocker = std::string(40, 'b'), .ttl_left = 5s, .holder = std::string(input)};
   static_cast<void>(diag::describe(refusal));
-  static_cast<void>(diag::name_blocker(refusal, 3));
+  static_cast<void>(diag::name_blocker(refusal));
 }
 
 void log_entry(std::string_view input) {

@@ -343,7 +343,7 @@ MISTAKES = [
       "readers that were revoked cannot release their lock", ["lock/shared: force stops the jobs"]),
     M("redis/scripts/acquire_shared.lua", " and shared:byte(8) == 115", "",
       "a reader enters beside the holders of slots", ["lock/slots: another number of slots"]),
-    M("redis/scripts/acquire_shared.lua", "if not ours and not joins and", "if",
+    M("redis/scripts/acquire_shared.lua", "if not (ours or joins) and", "if",
       "a job inside a reader waits for the writer that waits for it", ["lock/shared: a job inside joins"]),
     M("redis/scripts/commit_shared.lua", "if revoked or not ours then", "if revoked then",
       "one that lost its place raises the number of the others", ["sim"]),

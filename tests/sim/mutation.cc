@@ -126,7 +126,7 @@ constexpr Patch kPatches[] = {
      "local answer=ends>clock and ends<=clock+life and"},
     {"ends_ahead_void", "try('ZADD',alive,ends,each)", "forget(each)"},
     {"ends_uncut", "try('ZADD',alive,ends,each)", ""},
-    {"ticket_of_clock", "math.max(clock,(tonumber(last[2])or 0)+1)", "clock"},
+    {"ticket_of_clock", "math.max(clock,(last[2] or 0)+1)", "clock"},
     {"refused_out_of_queue", "local stands=enqueue(us,ARGV[3],ticket)", "local stands=false"},
     {"cooling_untold", "string.sub(head,1,8)=='cooling:'then", "false then"},
     // The keys of the queue never expire.
@@ -146,14 +146,14 @@ constexpr Patch kPatches[] = {
     // Takes a free slot, whoever waits; wakes nobody while others have slots; does not say who
     // does.
     {"slots_overtake", "if may_ask then return", "if false then return"},
-    {"slots_overtake", "if other then\nreturn refuse_any", "if false then\nreturn refuse_any"},
+    {"slots_overtake", "if other then\nreturn refuse(", "if false then\nreturn refuse("},
     {"slots_overtake", "turn_before(ticket,true)", "turn_before(ticket,false)"},
     {"slots_overtake",
-     "if owner then return refuse('turn',owner,left)end\nif ticket then "
+     "if owner then return refuse('turn',owner,left,nil,owners)end\nif ticket then "
      "count_again(us)end\nend\nfor _,each in ipairs(shared",
      "end\nfor _,each in ipairs(shared"},
     {"slots_wake_none", "or(taken and #taken<=tonumber(slots,16))", ""},
-    {"slots_untold", "answer[9]=table.concat(map,',')", "answer[9]=''"},
+    {"slots_untold", "owners=table.concat(map,',')", "owners=''"},
 };
 
 bool fits(const Patch& patch) {

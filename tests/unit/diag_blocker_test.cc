@@ -96,7 +96,7 @@ TEST_CASE("each way to be held has its words") {
   };
   for (const auto& [blocker, slots, words] : cases) {
     std::string said = diag::describe(
-        lock::Refused{.blocker = blocker, .ttl_left = 20s, .holder = who, .slots = slots}, 3);
+        lock::Refused{.blocker = blocker, .ttl_left = 20s, .holder = who, .slots = slots});
     for (const auto& [part, name] : {std::pair("u@h (pid 7, b)", "NAME"), {"2h 1m", "TIME"}}) {
       if (const auto at = said.find(part); at != said.npos) {
         said.replace(at, std::string_view(part).size(), name);
@@ -106,16 +106,26 @@ TEST_CASE("each way to be held has its words") {
   }
 }
 
-TEST_CASE("a reader that others could let in hears that a writer waits") {
-  const auto said = [](const std::string& blocker, bool we_read) {
-    return diag::name_blocker(lock::Refused{.blocker = blocker, .ttl_left = 20s, .holder = ""}, 0,
-                              we_read);
+TEST_CASE("who could share the lock hears which waiter comes first") {
+  const std::string slot = "shared:p0204" + std::string(35, 'a');
+  const auto said = [](std::string blocker, std::optional<std::string> waits_before) {
+    return diag::name_blocker(lock::Refused{.blocker = std::move(blocker),
+                                            .ttl_left = 20s,
+                                            .holder = "",
+                                            .waits_before = std::move(waits_before)});
   };
-  const std::string why = "kept for an earlier waiter, which needs it exclusively; it is ";
-  const std::string held = said("shared:" + kToken, false);
-  CHECK(held.starts_with("held shared by "));
-  CHECK(said("shared:" + kToken, true) == why + held);
-  CHECK(said(kToken, true) == said(kToken, false));
+  const std::string held = said("shared:" + kToken, {});
+  CHECK(held == "held shared by another program (its key says nothing about itself)");
+  CHECK(said("shared:" + kToken, "") ==
+        "kept for an earlier waiter, which needs it exclusively; it is " + held);
+  const std::string writer = records::to_json({.host = "h", .user = "u", .pid = 7, .command = "b"});
+  CHECK(said("shared:" + kToken, writer) ==
+        "kept for u@h (pid 7, b), which needs it exclusively; it is " + held);
+  const std::string one_of_them =
+      " all 4 slots to be free; one of them is held by another program (its key says nothing about "
+      "itself)";
+  CHECK(said(slot, "no JSON") == "kept for an earlier waiter, which needs" + one_of_them);
+  CHECK(said(slot, writer) == "kept for u@h (pid 7, b), which needs" + one_of_them);
 }
 
 TEST_CASE("a holder that has missed a renewal may be dead") {

@@ -45,13 +45,17 @@ std::optional<lock::Refused> read_refused(const std::vector<Value>& part) {
 /// The refusal of an acquire also says where we stand in the queue.
 std::optional<lock::Answer> read_refused_in_queue(const Value& reply, bool turn) {
   const std::vector<Value>& part = reply.elements;
-  const bool slots = fits(reply, "ssisssiis");
-  if (!slots && !fits(reply, "ssisssii")) return std::nullopt;
+  const bool says_more = fits(reply, "ssisssiis");
+  if (!says_more && !fits(reply, "ssisssii")) return std::nullopt;
   auto refused = read_refused(part);
   const auto ticket = read_number(part[5]);
   if (!refused || !ticket || part[6].integer < 0 || part[7].integer < 0) return std::nullopt;
   refused->turn = turn;
-  if (slots) refused->slots = part[8].text;
+  if (says_more && lock::is_shared(refused->blocker)) {
+    refused->waits_before = part[8].text;
+  } else if (says_more) {
+    refused->slots = part[8].text;
+  }
   refused->ticket = *ticket;
   refused->place = static_cast<std::size_t>(part[6].integer);
   refused->waiters = static_cast<std::size_t>(part[7].integer);

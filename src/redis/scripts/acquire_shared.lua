@@ -6,7 +6,8 @@
 -- KEYS[1] to KEYS[4], ARGV[1] to ARGV[10]  as in acquire.lua, without --once and a minimum hold
 -- KEYS[5]  the readers: see readers.lua
 --
--- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.
+-- Replies as acquire.lua. {'refused', 'shared:GENERATION', …, writer}: others read, but that writer waits before us;
+-- as JSON, or ''.
 local token, readers = ARGV[1], KEYS[5]
 --include readers
 --include asked
@@ -21,13 +22,13 @@ local enters_with_us = reads
 --include before
 
 -- Whoever holds the lock, a writer that waits comes before the readers that come after it.
-if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
+if not (ours or joins) and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
   local owner, left = turn_before(ticket, kind == 'none')
   if not owner or reads(owner) then owner, left = other_before(ticket) end
-  if owner and (left or kind == 'none') then return refuse('turn', owner, left or 500) end
   if owner then
-    return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
+    if left or kind == 'none' then return refuse('turn', owner, left or 500) end
+    return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192), field(waiters, owner, 8192))
   end
   if ticket then count_again(us) end
 end

@@ -22,7 +22,7 @@ end
 
 -- Every refusal puts us into the queue, or keeps us there, unless this is a replica. Without a clock (0) we would
 -- take the other waiters' times for wrong ones.
-local function refuse(word, blocker, left, holder)
+local function refuse(word, blocker, left, holder, more)
   local ticket, place, away = ARGV[8], 0
   if ticket ~= '' and clock > 0 then
     local stands = enqueue(us, ARGV[3], ticket)
@@ -32,9 +32,9 @@ local function refuse(word, blocker, left, holder)
     -- Another program may have added a waiter with a huge ticket. A score counts exactly up to 2^53.
     -- The name of the last one can only be measured with those of all.
     local last = is_small(queue, 1024, 1024) and try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {}
-    ticket = ('%.0f'):format(math.min(math.max(clock, (tonumber(last[2]) or 0) + 1), 2 ^ 53))
+    ticket = ('%.0f'):format(math.min(math.max(clock, (last[2] or 0) + 1), 2 ^ 53))
   end
-  return away or {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
+  return away or {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0, more}
 end
 
 -- The waiter whose turn it is before ours, and for how many ms. gives: if nobody has it, the first waiter gets it.

@@ -5,8 +5,7 @@
 --
 -- enters_with_us(waiter)  whether that waiter can
 local function other_before(ticket)
-  local first, left
-  local called = 0
+  local called, first, left = 0
   local last = walk(us, ticket, enters_with_us, function(each, ends, missed)
     if not first and asked_lately(ends) then
       first = each

@@ -38,6 +38,11 @@ std::string kept_for(const std::string& waiter) {
   return "kept for " + (who ? run_of(*who) : "an earlier waiter") + ", which ";
 }
 
+/// What a run hears from which the lock was revoked.
+std::string taken_by(const records::Holder& who) {
+  return (who.replaces ? ": replaced by " : " was revoked by ") + process(who);
+}
+
 /// How the lock is held, in more words than Blocker::verb.
 std::string verb_of(const Blocker& blocker, const lock::Refused& refusal) {
   const bool shared = blocker.shared;
@@ -193,12 +198,12 @@ std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& compla
     const auto* not_mine = std::get_if<lock::NotMine>(&complaint.answer);
     gone = gone || not_mine != nullptr || std::holds_alternative<lock::Missing>(complaint.answer);
     if (not_mine == nullptr) continue;
-    if (const auto by = records::read_revocation(not_mine->blocker)) return " by " + process(*by);
+    if (const auto by = records::read_revocation(not_mine->blocker)) return taken_by(*by);
     revoked = revoked || lock::read_value(not_mine->blocker).kind == Kind::revoked;
   }
   const auto noticed = records::revocation_in_notice(notice);
-  if (gone && noticed) return " by " + process(*noticed);
-  return revoked ? std::optional<std::string>("") : std::nullopt;
+  if (gone && noticed) return taken_by(*noticed);
+  return revoked ? std::optional<std::string>(" was revoked") : std::nullopt;
 }
 
 }  // namespace redlock::diag

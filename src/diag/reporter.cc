@@ -34,8 +34,9 @@ std::string complaint_text(const lock::Answer& answer) {
             return "the lock is " + describe(refusal) + " there";
           },
           [](const lock::NotCommitted&) {
-            return "has not stored the fencing number; check that the user may write it there (see "
-                   "redlock-protocol(7))";
+            return "has not stored the fencing number; the user may lack a permission: redlock "
+                   "check --acl "
+                   "USER prints the rules it needs";
           },
           [](const lock::Granted& grant) {
             return fmt::format(
@@ -282,7 +283,7 @@ void Reporter::tell(const Stopping& stopping) {
                             stopping.reason == lock::StopReason::lease_ending;
   const auto by = revoked_by(stopping.complaints, revocation_notice_);
   if (without_lock && by) {
-    return line(Verbosity::quiet, "{} was revoked{}, stopping the job", lock_, *by);
+    return line(Verbosity::quiet, "{}{}, stopping the job", lock_, *by);
   }
   switch (stopping.reason) {
     case lock::StopReason::lost:

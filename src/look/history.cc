@@ -223,7 +223,8 @@ Outcome outcome_of_run(const PastRun& run) {
   const records::Holder& who = run.entry.who;
   const std::string reason = diag::printable(run.entry.reason, 60);
   const bool known = run.forced_by && !run.forced_by->host.empty();
-  const std::string verb = who.maintenance ? "ended" : "forced";
+  const bool replaced = run.forced_by && run.forced_by->replaces;
+  const std::string verb = who.maintenance ? "ended" : replaced ? "replaced" : "forced";
   const std::string forced = known ? verb + " by " + diag::person(*run.forced_by) : verb;
   const std::string& more = run.forced_by && run.ending == Ending::ended ? forced : reason;
   const std::string why = more.empty() ? "" : " (" + more + ")";

@@ -249,6 +249,7 @@ LogEntry log_entry(const lock::Log& log, const Holder& who) {
                  .status = log.status,
                  .reason = std::string(reason_of(log))};
   if (log.held) entry.held = std::chrono::floor<milliseconds>(*log.held);
+  entry.who.replaces = log.event == lock::Log::Event::revoked;
   return entry;
 }
 
@@ -283,6 +284,7 @@ std::string to_json(const LogEntry& entry) {
   if (!who.message.empty()) line.add("message", os::printable(who.message, kMostMessageBytes));
   line.add("pid", who.pid);
   if (!entry.reason.empty()) line.add("reason", entry.reason);
+  if (who.replaces) line.add("replaces", 1);
   if (who.shared) line.add("shared", 1);
   if (entry.status) line.add("status", *entry.status);
   if (who.maintenance) line.add("ttl", who.ttl.count());

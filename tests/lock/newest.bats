@@ -358,11 +358,13 @@ PY
   assert_status 0
   await "$HOLDER"
   assert_status 80
-  [[ $stderr =~ ^'redlock: lock "L" was revoked by ops@'[^\ ]+' (pid '[0-9]+', --replace), stopping the job'$ ]] || fail "$stderr"
+  [[ $stderr =~ ^'redlock: lock "L": replaced by ops@'[^\ ]+' (pid '[0-9]+', --replace), stopping the job'$ ]] || fail "$stderr"
   [[ $(<"$SCRATCH/lost") == L ]]
   [[ $(cut -d' ' -f1 "$LOG" | paste -sd' ') == 'start TERM end start' ]] || fail "$(cat "$LOG")"
   run --separate-stderr "$REDLOCK" history --json L
   is '[(each["outcome"], (each["forced_by"] or {}).get("user")) for each in r]' "[('forced', 'ops'), ('ended', None)]"
+  run "$REDLOCK" history L
+  has ' replaced by ops@'
 }
 
 @test "replace: five servers, one down; acquire, too" {

@@ -523,7 +523,7 @@ up_for() { [[ $(answer "$1" info server) =~ uptime_in_seconds:([0-9]+) ]] && ((B
       +evalsha) flawless ;; # each script goes as a whole, after a refused attempt
       +eval)
         assert_status 69
-        found failure permissions 'lacks a permission' 'redlock-protocol(7)'
+        found failure permissions 'lacks a permission' 'redlock check --acl USER'
         ;;
       +hget | +hmget | +hdel | +strlen | +hstrlen | +getrange | +memory | +unlink | +time | +subscribe | +publish)
         assert_status 1

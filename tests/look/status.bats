@@ -397,7 +397,7 @@ start_limited() {
   cli F set work $TOKEN >/dev/null
   status -S "$F_CRON" work
   assert_status 69
-  assert_contains "$stderr" 'the user lacks a permission; redlock-protocol(7) has the ACL it needs'
+  assert_contains "$stderr" 'the user lacks a permission; redlock check --acl USER prints the rules it needs'
   status -S "$D_CRON" elsewhere
   assert_status 69
   list -S "$D_CRON"

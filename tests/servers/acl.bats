@@ -171,7 +171,7 @@ run_lock() {
   # The lock would be taken in the first database if it were sent along with SELECT.
   REDLOCK_SERVERS="$A_CRON?db=2" run_lock --server-wait 30s
   assert_status 69
-  assert_contains "$stderr" 'redlock-protocol(7)'
+  assert_contains "$stderr" 'redlock check --acl USER'
   [[ $(denied A) == select && $(evals A) == 0 ]]
   cli A acl setuser cron +select
   REDLOCK_SERVERS="$A_CRON?db=2" run_lock
@@ -217,7 +217,7 @@ JOB
     one_limited "~$key"
     run_lock --server-wait 30s
     assert_status 69
-    assert_contains "$stderr" 'redlock-protocol(7)'
+    assert_contains "$stderr" 'redlock check --acl USER'
     assert_between 0 "$elapsed" 20000
     assert_nothing_left A
     stop_servers
@@ -228,7 +228,7 @@ JOB
   three_limited
   run_lock -s --server-wait 30s
   assert_status 69
-  assert_contains "$stderr" 'redlock-protocol(7)'
+  assert_contains "$stderr" 'redlock check --acl USER'
   local server
   for server in A B C; do
     wait_until_clean "$server"
@@ -293,7 +293,7 @@ two_forget() {
     run_lock --server-wait 30s
     assert_status 69
     [[ -z $output ]] || fail "the job ran without $command"
-    assert_contains "$stderr" 'redlock-protocol(7)'
+    assert_contains "$stderr" 'redlock check --acl USER'
     assert_between 0 "$elapsed" 20000
     assert_nothing_left A
     stop_servers
@@ -321,7 +321,7 @@ two_forget() {
       rm -f "$READY"
     done
     assert_contains "$stderr" 'could not be renewed in time'
-    assert_contains "$stderr" 'redlock-protocol(7)'
+    assert_contains "$stderr" 'redlock check --acl USER'
     stop_servers
   done
 }
@@ -371,7 +371,7 @@ two_forget() {
     one_limited "+$command"
     timed timeout "$BOUND" "$REDLOCK" run "$LOCK" -- "$REDLOCK" run --server-wait 60s "$LOCK" -- true
     assert_status 69
-    assert_contains "$stderr" 'redlock-protocol(7)'
+    assert_contains "$stderr" 'redlock check --acl USER'
     stop_servers
   done
 }

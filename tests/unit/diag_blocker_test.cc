@@ -31,13 +31,19 @@ TEST_CASE("who revoked the lock, as the servers say or a notice said") {
   const std::string notice = "revoked" + value.substr(value.find(' '));
   CHECK_FALSE(diag::revoked_by({Complaint{0, lock::Missing{}}}, ""));
   CHECK_FALSE(diag::revoked_by({Complaint{0, lock::NotMine{"other"}}}, "released"));
-  CHECK(diag::revoked_by({Complaint{0, lock::NotMine{"revoked:x"}}}, "") == "");
+  CHECK(diag::revoked_by({Complaint{0, lock::NotMine{"revoked:x"}}}, "") == " was revoked");
   CHECK(diag::revoked_by({Complaint{0, lock::Missing{}}, Complaint{1, lock::NotMine{value}}}, "") ==
-        " by ops@bastion (pid 4711)");
-  CHECK(diag::revoked_by({Complaint{0, lock::Missing{}}}, notice) == " by ops@bastion (pid 4711)");
+        " was revoked by ops@bastion (pid 4711)");
+  CHECK(diag::revoked_by({Complaint{0, lock::Missing{}}}, notice) ==
+        " was revoked by ops@bastion (pid 4711)");
   CHECK_FALSE(diag::revoked_by({Complaint{0, lock::Unreachable{}}}, notice));
   CHECK(diag::revoked_by({Complaint{0, lock::NotMine{"revoked:x"}}}, notice) ==
-        " by ops@bastion (pid 4711)");
+        " was revoked by ops@bastion (pid 4711)");
+  records::Holder newer = kOps;
+  newer.replaces = true;
+  const std::string replaced = records::revoked_value(kToken, newer);
+  CHECK(diag::revoked_by({Complaint{0, lock::NotMine{replaced}}}, "") ==
+        ": replaced by ops@bastion (pid 4711, --replace)");
 }
 
 TEST_CASE("a waiter reads who revoked the lock, and that its job is being stopped") {

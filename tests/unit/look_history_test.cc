@@ -151,6 +151,9 @@ TEST_CASE("history: outcomes in few words and in more") {
   past.forced_by->user = "ops";
   past.forced_by->host = "bastion";
   CHECK(outcome_of(past).brief == "forced by ops@bastion");
+  past.forced_by->replaces = true;
+  CHECK(outcome_of(past).brief == "replaced by ops@bastion");
+  past.forced_by->replaces = false;
   past.entry.who.maintenance = true;
   CHECK(outcome_of(past).brief == "ended by ops@bastion");
   past.entry.who.maintenance = false;

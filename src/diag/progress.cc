@@ -13,7 +13,6 @@ namespace redlock::diag {
 
 namespace {
 
-using Kind = lock::Value::Kind;
 using std::chrono::ceil;
 using std::chrono::floor;
 using std::chrono::milliseconds;
@@ -61,14 +60,15 @@ Obstacle somebody(const WaitFacts& facts) {
     obstacle.command = command_of(*holder);
   }
   if (blocker.late) obstacle.doubt = ", may be dead";
-  const bool ends = blocker.kind == Kind::cooling || blocker.maintenance || blocker.late;
+  const bool ends =
+      blocker.kind == lock::Value::Kind::cooling || blocker.maintenance || blocker.late;
   if (!blocker.job.empty()) {
     obstacle.length = blocker.job;
   } else if (ends && refusal.ttl_left) {
     const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
     obstacle.length = ", free in " + in_seconds(std::max(left, seconds(0)));
-  } else if (blocker.kind != Kind::cooling && holder && holder->since > milliseconds(0) &&
-             holder->since <= facts.unix_time) {
+  } else if (blocker.kind != lock::Value::Kind::cooling && holder &&
+             holder->since > milliseconds(0) && holder->since <= facts.unix_time) {
     obstacle.length = " for " + in_seconds(facts.unix_time - holder->since);
   }
   return obstacle;

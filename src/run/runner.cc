@@ -17,7 +17,6 @@ namespace redlock::run {
 namespace {
 
 using driver::kSystemFailed;
-using Kind = WorkerMessage::Kind;
 
 /// The descriptors from the first request until the job runs, besides two connections per server: a
 /// pipe, /proc, the terminal, in the worker a timer and two pidfds, and those of libraries.
@@ -195,7 +194,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   run_.tree.set_apart_children();
   const pid_t parent = ::getpid();
   worker = ::fork();
-  if (worker < 0) return cannot_run({Kind::no_process, errno});
+  if (worker < 0) return cannot_run({WorkerMessage::Kind::no_process, errno});
   if (worker == 0) {
     // No exception may leave this block: only the parent handles those of this function.
     try {
@@ -230,7 +229,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
                                    order.latest + run_.plan.timing.ttl / 3);
   }
   const bool told = length == sizeof message;
-  if (told && message.kind == Kind::job_started) {
+  if (told && message.kind == WorkerMessage::Kind::job_started) {
     supervise(order, worker, std::move(messages), message.value);
     return std::nullopt;
   }
@@ -241,8 +240,10 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   }
   reserve_.reset();
   start_->job_control.start_failed();
-  if (too_late || (told && message.kind == Kind::job_too_late)) return lock::JobTooLate{};
-  if (told) return message.kind == Kind::not_started ? kSystemFailed : cannot_run(message);
+  if (too_late || (told && message.kind == WorkerMessage::Kind::job_too_late))
+    return lock::JobTooLate{};
+  if (told)
+    return message.kind == WorkerMessage::Kind::not_started ? kSystemFailed : cannot_run(message);
   run_.out.line(
       fmt::format("redlock: {}: the process that starts the job (pid {}) {} before it reported the "
                   "start; if the job had begun, redlock killed it",
@@ -279,15 +280,16 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
                               std::strerror(message.value)));
     return kSystemFailed;
   }
-  const ExitStatus status = message.kind == Kind::no_process ? ExitStatus::os_error
-                            : message.value == ENOENT        ? ExitStatus::not_found
-                                                             : ExitStatus::cannot_execute;
+  const ExitStatus status = message.kind == WorkerMessage::Kind::no_process ? ExitStatus::os_error
+                            : message.value == ENOENT                       ? ExitStatus::not_found
+                                                      : ExitStatus::cannot_execute;
   const std::vector<std::string> argv = run_.stage.argv();
   const bool for_shell = status == ExitStatus::not_found && is_for_shell(argv);
   run_.out.line(
       fmt::format("redlock: cannot run {}: {}{}", diag::printable(argv.front(), 200),
-                  message.kind == Kind::no_process ? std::strerror(message.value)
-                                                   : os::why_not_run(argv.front(), message.value),
+                  message.kind == WorkerMessage::Kind::no_process
+                      ? std::strerror(message.value)
+                      : os::why_not_run(argv.front(), message.value),
                   for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));
   return {static_cast<int>(status)};
 }

@@ -199,7 +199,7 @@ class Scan {
     const std::size_t length = name == 'u' ? 4 : name == 'U' ? 8 : 0;
     const std::string digits(rest_.substr(std::min<std::size_t>(1, rest_.size()), length));
     const bool number = digits.size() == length && matches(digits, "^[0-9A-Fa-f]+$");
-    const std::string character = number ? utf8(std::strtoul(digits.c_str(), nullptr, 16)) : "";
+    std::string character = number ? utf8(std::strtoul(digits.c_str(), nullptr, 16)) : "";
     if (character.empty()) {
       reject("no escape begins with this \\; write \\\\, or put the string in single quotes");
     }

@@ -65,9 +65,9 @@ std::string name_blocker(const lock::Refused& refusal);
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
 std::string describe(const lock::Done& done);
 
-/// ` was revoked by ops@bastion (pid 4711)` if a server says so, or `: replaced by …`; ` was revoked`
-/// if no server says who did it; nothing if it was not revoked. `notice`, the last one that reached
-/// us, counts if the key is gone or another's.
+/// ` was revoked by ops@bastion (pid 4711)` if a server says so, or `: replaced by …`; ` was
+/// revoked` if no server says who did it; nothing if it was not revoked. `notice`, the last one
+/// that reached us, counts if the key is gone or another's.
 std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& complaints,
                                       std::string_view notice);
 

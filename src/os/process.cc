@@ -224,7 +224,7 @@ std::string file_of(const std::string& command) {
 }
 
 std::string why_not_run(const std::string& command, int error) {
-  const std::string reason = std::strerror(error);
+  std::string reason = std::strerror(error);
   const std::string file = file_of(command);
   const bool of_content = error == ENOENT || error == EACCES || error == ENOEXEC;
   if (!of_content || ::access(file.c_str(), X_OK) != 0) return reason;

@@ -32,7 +32,9 @@ class PlayedServer {
   sim::Keyspace& keys() { return keys_; }
   [[nodiscard]] bool lies() const { return lies_; }
 
-  static std::int64_t ms(lock::Instant now) { return kStartMs + (now - kStart) / std::chrono::milliseconds(1); }
+  static std::int64_t ms(lock::Instant now) {
+    return kStartMs + (now - kStart) / std::chrono::milliseconds(1);
+  }
 
  private:
   struct Out {

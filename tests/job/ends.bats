@@ -175,7 +175,7 @@ JOB
     wait_for_line "$shell$number" ready
     [[ $* == *max-runtime* ]] || kill -TERM "$BACKGROUND_PID"
     await "$BACKGROUND_PID"
-    grep -h -e cut "$shell$number" || has_text "$shell$number" done || echo unfinished
+    grep -h -e cut "$shell$number" || has_text "$shell$number" 'done' || echo unfinished
     # shellcheck disable=SC2046 # PIDs
     kill -KILL $(<"$shell$number.pids") 2>/dev/null && echo left
     rm "$shell$number" "$shell$number.pids"
@@ -196,7 +196,7 @@ JOB
   start cleans -- sh -c "trap '(sleep 0.5; echo done >cleaned) & exit 5' TERM; ($SLOW cleans.log 0.1) & wait"
   kill -TERM "${JOB[cleans]}"
   ends cleans 5
-  [[ $(<cleaned) == done ]] || fail 'cut'
+  [[ $(<cleaned) == 'done' ]] || fail 'cut'
   background "$REDLOCK" run quick -- sh -c 'touch quick; sleep 3071; echo x'
   wait_until "$BOUND" test -e quick
   local began

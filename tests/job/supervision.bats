@@ -484,7 +484,8 @@ on_lost() {
     read -r pid wanted told name <<<"$each"
     await "$pid" 30
     [[ $status == "$wanted" && $stderr != *'took longer'* ]] || fail "$name: status $status" "$stderr"
-    [[ $(cat "$SCRATCH/told.$name" 2>/dev/null | wc -l) == "$told" ]] || fail "$name: $(cat "$SCRATCH/told.$name" 2>&1)"
+    touch "$SCRATCH/told.$name"
+    [[ $(wc -l <"$SCRATCH/told.$name") == "$told" ]] || fail "$name: $(<"$SCRATCH/told.$name")"
   done
 }
 held_on_a() { [[ $(cli A exists "$1") == 1 ]]; }

@@ -46,9 +46,9 @@ let_go() {
   [[ -z $stderr ]] || fail "$stderr"
 }
 
-# refuses [OPTION…]: the lock cannot be had, since somebody has it.
+# refuses: the lock cannot be had, since somebody has it.
 refuses() {
-  run --separate-stderr "$REDLOCK" run -v -n "$@" "$LOCK" -- true
+  run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
   assert_status 1
 }
 

@@ -19,7 +19,7 @@ KEY="redlock:{$NAME}:"
 setup() {
   start_server A
   export REDLOCK_SERVERS=$A_URI
-  cd "$SCRATCH"
+  cd "$SCRATCH" || return
   COUNT=0 SAYING=()
 }
 teardown() { stop_all; }

@@ -96,7 +96,6 @@ wrote() {
 }
 
 @test "history: of all locks on 120 columns, long outcomes and names leave room for HELD and HOLDER" {
-  local name width
   ran nightly-backup-of-the-shop 0 5400 0
   wrote deploy 3 superseded '{"host":"ci-runner-7","user":"jenkins"}'
   shown_all() { output=$(LC_ALL=C.UTF-8 on_terminal "$1" "$REDLOCK" history); }

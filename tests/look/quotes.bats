@@ -8,7 +8,6 @@
 load ../lib/common
 
 NAME='the lock is held'
-TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 
 setup() {
   start_server A

@@ -138,7 +138,7 @@ ends() {
   local word less all=(-s --newest --build 1 --once 1h "$LOCK")
   start_server A
   export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
-  for word in readers newest build done +xdel +xrevrange +xlen; do
+  for word in readers newest build 'done' +xdel +xrevrange +xlen; do
     [[ $word == +* ]] || word="~redlock:{$LOCK}:$word"
     permit A "${all[@]}"
     start_job

@@ -28,6 +28,7 @@ meet() {
     name=C$i
     start_server "$name" --tcp --cluster-enabled yes --cluster-node-timeout 15000
     local -n port=${name}_PORT
+    # shellcheck disable=SC2004 # an associative array
     NODE_IDS[$name]=$(cli "$name" cluster myid)
     NODE_NAMES[${NODE_IDS[$name]}]=$name
     CLUSTER_URI+=,127.0.0.1:$port
@@ -84,6 +85,7 @@ is_renewed() {
 @test "migration: jobs that compete while their slot moves again and again never overlap, and none fails" {
   local each from=C1 to=C2
   for each in 1 2 3; do
+    # shellcheck disable=SC2016 # expanded by that shell
     background bash -c 'for _ in {1..40}; do
       "$REDLOCK" run "$1" -- sh -c "echo start >>\"$2\"; echo end >>\"$2\"" || exit
     done' loop "$LOCK" "$SCRATCH/log"

@@ -87,7 +87,7 @@ start_locked() {
   local server
   secret=old
   for server in "$@"; do start_server "$server" --requirepass old; done
-  cd "$SCRATCH"
+  cd "$SCRATCH" || return
   write_file password old
   export REDLOCK_SERVERS=$A_URI REDLOCK_PASSWORD_FILE=password
 }

@@ -60,7 +60,7 @@ user() { [[ $(cli "$1" acl setuser app reset on '>password' '~*' '&*' +@all "${@
 
 @test "services: one database" {
   start_server A --databases 1
-  REDLOCK_SERVERS=$A_URI?db=1 run --separate-stderr "$REDLOCK" run --server-wait 0.2 "$LOCK" -- true
+  REDLOCK_SERVERS="$A_URI?db=1" run --separate-stderr "$REDLOCK" run --server-wait 0.2 "$LOCK" -- true
   assert_status 69
   assert_contains "$stderr" 'has no database of this number'
 }

@@ -156,7 +156,8 @@ bears() {
     wait_until "$BOUND" lock_is_held
   fi
   plants "$1"
-  [[ $(answer A info memory) =~ used_memory:([0-9]+) ]] && ((BASH_REMATCH[1] > 3000000)) || fail "$1 was not written"
+  [[ $(answer A info memory) =~ used_memory:([0-9]+) ]]
+  ((BASH_REMATCH[1] > 3000000)) || fail "$1 was not written"
   for command in "${COMMANDS[@]}"; do
     for try in 1 2 3; do
       took=$(server_time)

@@ -22,9 +22,10 @@ struct Script {
 namespace scripts {
 
 extern const Script acquire, acquire_newest, acquire_shared, acquire_slot, bury, commit,
-    commit_shared, cut, done, hand_on, history, hold, inquire, join_queue, leave, leave_held, leave_shared, log,
-    look, mark, permissions, publish, redisson, refusals, refuse, release, release_shared, remove,
-    renew, renew_shared, repair, repair_shared, revoke, sharded, unmark, waiting, won;
+    commit_shared, cut, done, hand_on, history, hold, inquire, join_queue, leave, leave_held,
+    leave_shared, log, look, mark, permissions, publish, redisson, refusals, refuse, release,
+    release_shared, remove, renew, renew_shared, repair, repair_shared, revoke, sharded, unmark,
+    waiting, won;
 
 }  // namespace scripts
 }  // namespace redlock::redis

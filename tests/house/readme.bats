@@ -28,7 +28,7 @@ declare -gA HOW=(
 )
 declare -gA NOT_RUN=(
   ['web1$ redlock run backup -- ./backup │ web2$ redlock run -n backup -- ./backup']='a recording; tests/lock/contention.bats has its messages'
-  ['packaging/quickstart    # installs what is missing, builds, runs the main job for real']='installs packages, and runs this test'
+  ['packaging/quickstart    # installs what is missing, builds, runs a real job']='installs packages, and runs this test'
 )
 # The commands in sentences, with the exit status that they have here.
 declare -gA IN_TEXT=(

@@ -238,7 +238,10 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   }
   // A server that cannot be trusted yet counts like a server that does not answer.
   answered_last_round_ = verdict == Verdict::conflict || verdict == Verdict::split;
-  split_ = verdict == Verdict::split;
+  // The turn of a waiter before us that cannot share the lock is no news once that waiter was
+  // named.
+  const bool of_that_waiter = last_refusal_ && last_refusal_->waits_before && attempt_.turns_left();
+  split_ = verdict == Verdict::split && !of_that_waiter;
   if (answered_last_round_) {
     short_since_.reset();
   } else if (!short_since_) {

@@ -92,6 +92,20 @@ TEST_CASE("turn: the waiter whose turn it is is not shown as the holder") {
   CHECK(harness.session.waiting().refusal->blocker == "next");
 }
 
+TEST_CASE("turn: a waiter that was named with the holders stays what whoever waits is shown") {
+  Refused kept = held_by("shared:other");
+  kept.waits_before = "{}";
+  Harness harness = waiting_for(kept);
+  harness.pass_pause();
+  harness.answer_all(3, Op::acquire, turn_of("w"));
+  CHECK(harness.session.waiting().refusal->waits_before == "{}");
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, turn_of("w"));
+  harness.answer(1, Op::acquire, held_by("x"));
+  harness.answer(2, Op::acquire, held_by("y"));
+  CHECK_FALSE(harness.session.waiting().refusal.has_value());
+}
+
 TEST_CASE("turn: of an attempt, only a holder is the main refusal") {
   const Timing timing{.ttl = 30s, .grace = 5s};
   Attempt attempt(1, 3);

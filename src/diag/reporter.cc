@@ -234,10 +234,9 @@ void Reporter::tell(const Contended& contended) {
       obstructed ? fmt::format("could not get {} within {}; {}", lock_, limit, needs)
       : contended.refusal
           ? fmt::format("{} is still {} after {}", lock_, name_blocker(*contended.refusal), limit)
-          : fmt::format(
-                "could not get {} within {}, because several processes "
-                "want it at the same time",
-                lock_, limit);
+          : fmt::format("could not get {} within {}, because {}", lock_, limit,
+                        contended.place > 1 ? "earlier waiters came first"
+                                            : "several processes want it at the same time");
   const auto late = contended.refusal ? Blocker(*contended.refusal).late : std::nullopt;
   std::string but = ",";
   if (late) {

@@ -383,8 +383,8 @@ void Acquisition::give_up(State why, Effects& effects) {
   if (why == State::conflict) {
     const Duration waited = plan_.patience.wait.value_or(Duration::zero());
     const auto obstacles = waiting().obstructed ? complaints() : std::vector<Complaint>();
-    effects.emplace_back(
-        report::Contended{waiting().refusal, When::gives_up, waited, obstacles, crowd_});
+    effects.emplace_back(report::Contended{waiting().refusal, When::gives_up, waited, obstacles,
+                                           crowd_, waiter_.place()});
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     // If there is an earlier answer, that says more.

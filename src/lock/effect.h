@@ -123,6 +123,7 @@ struct Contended {
   /// gives_up: the servers that leave no quorum (lock/attempt.h), if there are any.
   std::vector<Complaint> obstacles{};
   std::size_t crowd = 0;  ///< gives_up: this many wait before us, too many; 0: not for that reason
+  std::size_t place = 0;  ///< gives_up: ours in the queue, from 1; 0: unknown
 };
 /// For a while fewer than a quorum of servers have answered. They are asked again.
 struct QuorumMissing {

@@ -69,6 +69,9 @@ TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
   CHECK(said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
         "redlock: could not get lock \"L\" within 700 ms, because several processes want it at the "
         "same time, giving up (status 75)\n");
+  CHECK(said(Contended{std::nullopt, Contended::When::gives_up, 700ms, {}, 0, 2}, kAlone) ==
+        "redlock: could not get lock \"L\" within 700 ms, because earlier waiters came first, "
+        "giving up (status 75)\n");
   const auto crowded = [](std::size_t waiters) {
     return said(Contended{taken(), Contended::When::gives_up, 0s, {}, waiters}, kCrowded);
   };

@@ -92,6 +92,22 @@ TEST_CASE("turn: the waiter whose turn it is is not shown as the holder") {
   CHECK(harness.session.waiting().refusal->blocker == "next");
 }
 
+TEST_CASE("turn: giving up tells our place in the queue") {
+  Harness harness = waiting_for(held_by("other"), 700ms);
+  harness.effects.clear();
+  while (!harness.session.finished()) {
+    Refused turn = turn_of("w");
+    turn.place = 2;
+    harness.answer_all(3, Op::acquire, turn);
+    harness.now = std::max(harness.now, harness.session.deadline());
+    harness.step(Tick{});
+  }
+  const auto* told = harness.reported<report::Contended>();
+  REQUIRE(told != nullptr);
+  CHECK_FALSE(told->refusal.has_value());
+  CHECK(told->place == 2);
+}
+
 TEST_CASE("turn: a waiter that was named with the holders stays what whoever waits is shown") {
   Refused kept = held_by("shared:other");
   kept.waits_before = "{}";

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT
 //
-// What a connection leaves when it ends, in each way that it can end.
+// What a connection leaves when it ends, in each way that it can end; and what is sent before all
+// of them end.
 #include "redis/connection/link.h"
 
 #include <doctest/doctest.h>
 
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "contains.h"
 #include "played_server.h"
+#include "redis/requests/scripts.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::link_test {
 
 using namespace std::chrono_literals;
+using tests::contains;
 using tests::PlayedServer;
 
 namespace {
@@ -128,6 +133,71 @@ TEST_CASE("a subscription that ends before its confirmation is no longer about t
     ending.happen(scene);
     CHECK_FALSE(open.begins());
     CHECK(open.deadline() == lock::kNever);
+  }
+}
+
+TEST_CASE("what a Cluster sends to another node can be cancelled until it goes out there") {
+  for (const bool cancelled : {false, true}) {
+    CAPTURE(cancelled);
+    PlayedServer node = PlayedServer::on_loopback();
+    PlayedServer other = PlayedServer::on_loopback();
+    redis::Endpoint cluster = node.endpoint();
+    cluster.kind = redis::Endpoint::Kind::cluster;
+    cluster.nodes = {cluster.address};
+    cluster.credentials.password = "x";
+    redis::Link link(cluster, nullptr, {}, "L");
+    const auto reads = [&link](PlayedServer& server, const std::string& word) {
+      std::string text;
+      for (int turns = 0; turns < 4000 && link.busy(); ++turns) {
+        link.turn(kStart);
+        text += server.read();
+        if (contains(text, word)) return true;
+        ::poll(nullptr, 0, 1);
+      }
+      return false;
+    };
+    link.ask({.server = 0, .attempt = 1, .operation = lock::op::Acquire{}}, {{{.words = {"TAKE"}}}},
+             kStart);
+    REQUIRE(reads(node, "AUTH"));
+    node.write("+OK\r\n:1\r\n");
+    REQUIRE(reads(node, "TAKE"));
+    node.write("-ASK 1 " + other.endpoint().address.display() + "\r\n");
+    REQUIRE(reads(other, "AUTH"));
+    if (cancelled) link.cancel_unsent(1);
+    other.write("+OK\r\n");
+    CHECK(reads(other, "TAKE") == !cancelled);
+  }
+}
+
+TEST_CASE("when all is given back, each server hears of the attempt, and of the queue") {
+  for (const bool joined : {false, true}) {
+    CAPTURE(joined);
+    std::deque<PlayedServer> played(3);
+    redis::ServerSet servers({played[0].endpoint(), played[1].endpoint(), played[2].endpoint()},
+                             {.lock_key = "L", .ttl = 30s}, [] { return std::string("{}"); }, {},
+                             {});
+    for (lock::ServerIndex server = 0; server < 3; ++server) {
+      servers.ask({.server = server, .attempt = 1, .operation = lock::op::Acquire{}}, kStart);
+      played[server].read();
+    }
+    if (joined) servers.join_queue(0, false, kStart);
+    servers.give_back_all(kStart);
+    for (lock::ServerIndex server = 0; server < 3; ++server) {
+      CAPTURE(server);
+      redis::ReplyParser parser;
+      parser.feed(played[server].read());
+      bool released = false;
+      bool left = false;
+      while (const auto command = parser.next()) {
+        const std::string& script = command->elements.at(1).text;
+        released = released || script.ends_with(redis::scripts::leave.text);
+        // With the name of the waiter.
+        left = left || (script.ends_with(redis::scripts::hand_on.text) &&
+                        !command->elements.back().text.empty());
+      }
+      CHECK(released);
+      CHECK(left == joined);
+    }
   }
 }
 

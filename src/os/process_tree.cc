@@ -153,7 +153,6 @@ void ProcessTree::find(Pass* pass) {
   if (excluded_group_ > 0 && ::kill(-excluded_group_, 0) != 0 && errno == ESRCH) {
     excluded_group_ = -1;  // it has no process left, and its ID may be used again
   }
-  if (excluded_ > 0 && ::kill(excluded_, 0) != 0 && errno == ESRCH) excluded_ = -1;
   bool below_spared = parent_spared_alive();
   for (bool settled = false; !settled;) {
     early_.clear();

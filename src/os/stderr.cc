@@ -159,13 +159,6 @@ bool Stderr::hide() {
   return write_now("\r" + blanks + "\r");
 }
 
-void Stderr::let_go() {
-  kept_.clear();
-  reopened_.reset();
-  kind_ = Kind::unknown;
-  live_columns_ = 0;
-}
-
 void Stderr::drain(std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!kept_.empty()) {

@@ -44,8 +44,8 @@ class Stderr {
   /// Forgets the kept lines: a forked child will write them.
   void leave_to_child() { kept_.clear(); }
 
-  /// The same, for a process that will get another standard error.
-  void let_go();
+  /// For a forked child that writes nothing more: closes what this has opened.
+  void let_go() { reopened_.reset(); }
 
   static bool is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 

@@ -172,11 +172,10 @@ time.sleep(60)' "$SCRATCH/zombie"
   wait_until "$BOUND" no_keeper || fail "a keeper is left"
 }
 
-@test "keeper: its parent is killed before its word: the keeper releases a lock whose token nobody knows" {
-  local parent
-  ward
+# keep_unread ARG…: as keep, but nobody reads the token, so that the keeper waits for its parent; sets $parent, $KEEPER.
+keep_unread() {
   full_pipe
-  background bash -c 'exec "$REDLOCK" acquire --ttl 60s --keep-for "$0" L >"$1"' "$WARD" "$SCRATCH/pipe"
+  background bash -c 'exec "$REDLOCK" acquire --keep-for "$@" >"$0"' "$SCRATCH/pipe" "$WARD" "$@"
   parent=$BACKGROUND_PID
   has_child() { KEEPER=$(tr -d ' ' <"/proc/$parent/task/$parent/children") && [[ -n $KEEPER ]]; }
   wait_until "$BOUND" has_child
@@ -184,8 +183,29 @@ time.sleep(60)' "$SCRATCH/zombie"
   # It has got a session of its own, and waits for the word: an epoll, at first, then a poll.
   waits() { [[ $(cut -d' ' -f1 "/proc/$KEEPER/syscall") == 7 ]]; }
   wait_until "$BOUND" waits
+}
+
+@test "keeper: its parent is killed before its word: the keeper releases a lock whose token nobody knows" {
+  ward
+  keep_unread --ttl 60s L
   has_key A L
   kill -KILL "$parent"
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+}
+
+@test "keeper: TERM to the keeper before the token is read counts from the moment at which it is" {
+  ward
+  keep_unread --ttl 60s --on-lost-signal USR1 L
+  kill -TERM "$KEEPER"
+  nap 0.2
+  not_told # the token may never be read
+  touch "$SCRATCH/read"
+  await "$parent"
+  assert_status 0
+  wait_until "$BOUND" told
+  [[ $(cli A get L) == "$(tail -c 41 "$SCRATCH/read")" ]]
+  end_ward
   wait_gone "$KEEPER"
   assert_nothing_left A
 }

@@ -192,6 +192,34 @@ TEST_CASE(
   CHECK(!bench.keeping->warns());
 }
 
+TEST_CASE(
+    "keeping: once it releases the lock, it waits for no answer to an inquiry, and takes each") {
+  for (const bool released : {false, true}) {
+    for (ServerIndex silent = 0; silent < 3; ++silent) {
+      CAPTURE(released);
+      CAPTURE(silent);
+      KeepingBench bench;
+      bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
+      REQUIRE(bench.harness.asked(Op::inquire) == 3);
+      // The ward ends, or another server tells of the release.
+      if (released) {
+        bench.answer((silent + 1) % 3, Op::inquire, Released{});
+      } else {
+        bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
+      }
+      for (ServerIndex server = 0; server < 3; ++server) {
+        bench.answer(server, Op::leave, Released{});
+      }
+      CHECK(bench.keeping->finished());
+      // An answer that was on its way.
+      bench.answer(silent, Op::inquire, Missing{});
+      CHECK(bench.keeping->finished());
+      CHECK(!bench.keeping->warns());
+      CHECK(bench.logged(Log::Event::lost) == 0);
+    }
+  }
+}
+
 TEST_CASE("keeping: asked to end, it warns the ward, and waits for its end without renewing") {
   KeepingBench bench;
   const auto ask_to_end = [&] {

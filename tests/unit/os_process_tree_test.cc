@@ -9,6 +9,7 @@
 #include <csignal>
 #include <functional>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "os/process_tree.h"
@@ -122,12 +123,82 @@ bool comes_true(const std::function<bool()>& condition) {
   return false;
 }
 
-bool is_stopped(pid_t pid) {
+/// The letter for its state in proc(5), T: stopped; Z also for a process that is gone.
+char state_of(pid_t pid) {
   std::string text(400, '\0');
   const Fd file(::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY));
   const ssize_t length = ::read(file.get(), text.data(), text.size());
-  return length > 0 && text.find(") T ") != std::string::npos;
+  return length > 0 ? text[text.rfind(')') + 2] : 'Z';
 }
+
+/// Such a job, stopped, and how its processes end.
+struct StoppedJob {
+  StoppedJob(ProcessTree& tree, bool own_group)
+      : pipe(make_pipe(0)), leader(start_stopped(pipe.write.get(), own_group)) {
+    tree.lead(leader, own_group);
+    for (int count = 0; count < 4; ++count) {
+      pid_t pid = 0;
+      REQUIRE(::read(pipe.read.get(), &pid, sizeof pid) == sizeof pid);
+      REQUIRE(comes_true([pid] { return state_of(pid) == 'T'; }));
+      ends[pid] = 0;
+    }
+  }
+  ~StoppedJob() {
+    for (const auto& [pid, signal] : ends) {
+      if (signal == 0 && ::kill(pid, SIGKILL) == 0) ::waitpid(pid, nullptr, 0);
+    }
+  }
+  StoppedJob(const StoppedJob&) = delete;
+  StoppedJob& operator=(const StoppedJob&) = delete;
+
+  /// Waits until all of them are reaped.
+  bool end() {
+    return comes_true([this] {
+      int status = 0;
+      for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (WIFSIGNALED(status) && ends.contains(pid)) ends[pid] = WTERMSIG(status);
+      }
+      return std::ranges::all_of(ends, [](const auto& each) { return each.second != 0; });
+    });
+  }
+  /// Our child whose parent has ended.
+  [[nodiscard]] pid_t orphan() const {
+    const auto found = std::ranges::find_if(ends, [this](const auto& each) {
+      siginfo_t info{};
+      return each.first != leader && ::waitid(P_PID, static_cast<id_t>(each.first), &info,
+                                              WEXITED | WNOHANG | WNOWAIT) == 0;
+    });
+    REQUIRE(found != ends.end());
+    return found->first;
+  }
+
+  Pipe pipe;
+  pid_t leader;
+  std::map<pid_t, int> ends;  ///< the signal that ended each, or 0
+};
+
+/// A /proc without one process.
+struct ProcWithout {
+  ProcWithout(pid_t hidden, const std::map<pid_t, int>& shown) {
+    REQUIRE(::mkdtemp(directory.data()) != nullptr);
+    for (const char* const name : {"self", "loadavg"}) links.emplace_back(name);
+    for (const auto& [pid, end] : shown) {
+      if (pid != hidden) links.push_back(std::to_string(pid));
+    }
+    for (const std::string& name : links) {
+      REQUIRE(::symlink(("/proc/" + name).c_str(), (directory + "/" + name).c_str()) == 0);
+    }
+  }
+  ~ProcWithout() {
+    for (const std::string& name : links) ::unlink((directory + "/" + name).c_str());
+    ::rmdir(directory.c_str());
+  }
+  ProcWithout(const ProcWithout&) = delete;
+  ProcWithout& operator=(const ProcWithout&) = delete;
+
+  std::string directory = "/tmp/redlock-unit.XXXXXX";
+  std::vector<std::string> links;
+};
 
 }  // namespace
 
@@ -138,34 +209,47 @@ TEST_CASE(
       CAPTURE(own_group);
       CAPTURE(number);
       ProcessTree tree;
-      Pipe pipe = make_pipe(0);
-      const pid_t leader = start_stopped(pipe.write.get(), own_group);
-      tree.lead(leader, own_group);
-      std::map<pid_t, int> ends;
-      for (int count = 0; count < 4; ++count) {
-        pid_t pid = 0;
-        REQUIRE(::read(pipe.read.get(), &pid, sizeof pid) == sizeof pid);
-        REQUIRE(comes_true([pid] { return is_stopped(pid); }));
-        ends[pid] = 0;
-      }
+      StoppedJob job(tree, own_group);
       CHECK(tree.count() == 4);
       // A stopped process takes a TERM only when it continues.
       const Pass pass = tree.signal(number, number == SIGTERM ? SIGCONT : 0);
       CHECK(pass.not_permitted.empty());
       CHECK(pass.found_new == (number == SIGKILL));
-      const bool ended = comes_true([&] {
-        int status = 0;
-        for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-          if (WIFSIGNALED(status) && ends.contains(pid)) ends[pid] = WTERMSIG(status);
-        }
-        return std::ranges::all_of(ends, [&](const auto& each) { return each.second == number; });
-      });
-      CHECK(ended);
-      for (const auto& [pid, signal] : ends) {
-        if (signal == 0 && ::kill(pid, SIGKILL) == 0) ::waitpid(pid, nullptr, 0);
-      }
+      CHECK(job.end());
+      for (const auto& [pid, end] : job.ends) CHECK(end == number);
       tree.leader_reaped();
       CHECK(tree.empty());
+    }
+  }
+}
+
+TEST_CASE("the group that has a signal already does not get it again, and all others get it") {
+  for (const bool own_group : {false, true}) {
+    for (const bool hides : {false, true}) {
+      for (int group_of = 0; group_of < 4; ++group_of) {
+        CAPTURE(own_group);
+        CAPTURE(hides);
+        CAPTURE(group_of);
+        ProcessTree tree;
+        StoppedJob job(tree, own_group);
+        std::optional<ProcWithout> proc;
+        if (hides) {
+          proc.emplace(job.orphan(), job.ends);
+          tree.after_fork(OpenDirectory(::opendir(proc->directory.c_str())));
+        }
+        const pid_t group = ::getpgid(std::next(job.ends.begin(), group_of)->first);
+        std::map<pid_t, bool> has_it;
+        for (const auto& [pid, end] : job.ends) has_it[pid] = ::getpgid(pid) == group;
+        tree.signal(SIGTERM, SIGCONT, group);
+        for (const auto& [pid, has] : has_it) {
+          // Whoever has it would take it with the CONT.
+          if (has) CHECK(state_of(pid) == 'T');
+          if (!has) CHECK(comes_true([each = pid] { return state_of(each) == 'Z'; }));
+        }
+        tree.signal(SIGKILL);
+        CHECK(job.end());
+        for (const auto& [pid, has] : has_it) CHECK(job.ends[pid] == (has ? SIGKILL : SIGTERM));
+      }
     }
   }
 }

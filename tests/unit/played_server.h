@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// A server that a test plays itself, on a Unix socket.
+// A server that a test plays itself, on a Unix socket or a port of this host.
 #pragma once
 
 #include <doctest/doctest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -12,6 +13,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "os/fd.h"
@@ -34,6 +36,10 @@ class PlayedServer {
             0);
     REQUIRE(::listen(listener_.get(), backlog) == 0);
   }
+  /// On a free port.
+  static PlayedServer on_loopback() {
+    return PlayedServer(os::Fd(::socket(AF_INET, SOCK_STREAM, 0)));
+  }
   ~PlayedServer() {
     ::unlink(endpoint_.path.c_str());
     ::rmdir(directory_.c_str());
@@ -51,7 +57,7 @@ class PlayedServer {
 
   /// What the client has sent since the last call.
   std::string read() {
-    if (!connection_) accept();
+    if (!connection_ && is_called()) accept();
     std::string text;
     std::array<char, 4096> chunk{};
     while (readable(connection_.get())) {
@@ -67,6 +73,17 @@ class PlayedServer {
   }
 
  private:
+  explicit PlayedServer(os::Fd listener) : listener_(std::move(listener)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(listener_.get(), name, size) == 0);
+    REQUIRE(::listen(listener_.get(), 8) == 0);
+    REQUIRE(::getsockname(listener_.get(), name, &size) == 0);
+    endpoint_.address = {.host = "127.0.0.1", .port = ntohs(address.sin_port)};
+  }
   static bool readable(int fd) {
     pollfd waiting{fd, POLLIN, 0};
     return ::poll(&waiting, 1, 0) > 0;

@@ -2,7 +2,6 @@
 //
 // Connections to a server that this test plays itself, on a Unix socket, at times that it chooses.
 #include <doctest/doctest.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -181,19 +180,9 @@ TEST_CASE("a server whose backlog is full is tried again") {
 
 TEST_CASE(
     "a TCP connection sends immediately, and gives up a host that is gone in the time it is told") {
-  const os::Fd listener(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0);
-  REQUIRE(::listen(listener.get(), 1) == 0);
-  REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  redis::Endpoint endpoint;
-  endpoint.address.host = "127.0.0.1";
-  endpoint.address.port = ntohs(address.sin_port);
+  PlayedServer server = PlayedServer::on_loopback();
   redis::Dialer dialer(12'345ms);
-  dialer.start(endpoint, kStart, kStart + 1s);
+  dialer.start(server.endpoint(), kStart, kStart + 1s);
   os::Fd connected;
   for (int tries = 0; tries < 1000 && !connected; ++tries) {
     connected = dialer.turn(kStart);

@@ -56,7 +56,8 @@ TEST_CASE("a waiter leaves the queue before other requests once that acquire is 
   Pipeline pipeline;
   add(pipeline, Op::renew, 1, std::string(8000, 'r'));
   send(pipeline);
-  add(pipeline, Op::commit, 1, std::string(1000, 'c'));  // waits: 8 KiB are unanswered
+  // Waits longer than the others: 8 KiB are unanswered.
+  add(pipeline, Op::commit, 1, std::string(1000, 'c')).deadline = kAsked + 9s;
   add(pipeline, Op::acquire, 3, "acquire3 ").ask.operation = lock::op::Acquire{.ticket = 7};
   add(pipeline, Op::leave_queue, lock::kNoAttempt, "leave_queue ").deadline = kAsked + 9s;
   CHECK(send(pipeline).empty());

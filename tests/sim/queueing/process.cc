@@ -253,7 +253,7 @@ void Wire::tell(ConnectionId id, Inbound inbound) {
   if (!ended_ && id == connection_) process_.received(index_, std::move(inbound));
 }
 
-ConnectionId Wire::dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) {
+ConnectionId Wire::dial(std::uint32_t, std::uint8_t, std::uint32_t, bool) {
   last_there_ = last_here_ = Time::zero();
   const Time there = travel();
   timeline().after(there + travel(), [this, id = ++connection_] {

@@ -73,7 +73,7 @@ class Wire final : public Transport {
   Wire& operator=(const Wire&) = delete;
 
   /// One round trip. A server that is down refuses; one that is stopped does not.
-  ConnectionId dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) override;
+  ConnectionId dial(std::uint32_t, std::uint8_t, std::uint32_t, bool) override;
   void send(ConnectionId id, Request request) override;
   void hang_up(ConnectionId id, bool orderly) override;
 

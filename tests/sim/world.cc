@@ -30,9 +30,7 @@ void World::set_up() {
     checks_[lock].reset(*schedule_, scene_.mutation, timeline_.now());
   }
   scene_.schedule = schedule_;
-  scene_.timeline = &timeline_;
   scene_.network = &network_;
-  scene_.random = &random_;
   scene_.ends = &random_ends_;
   scene_.checks = checks_.data();
   scene_.story = &story_;
@@ -50,7 +48,6 @@ void World::set_up() {
     }
     return static_cast<std::size_t>(std::popcount(holding)) > servers / 2;
   };
-  scene_.is_up = [this](std::uint8_t server) { return is_up(server); };
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
     for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) set_up_server(i, lock);
   }

@@ -236,6 +236,7 @@ void Network::go_on(std::uint8_t server) {
 void Network::crash(std::uint8_t server) {
   ++crashes_[server];
   stopped_[server] = false;
+  user_.crashed(server);
   for (ConnectionId id = 0; id < used_; ++id) {
     Connection& connection = connections_[id];
     if (!connection.used || connection.server != server || !connection.served) continue;

@@ -75,6 +75,8 @@ class NetworkUser {
   /// The server carries this out, and then responds.
   virtual void serve(ConnectionId id, const Request& request) = 0;
   virtual void take_in(std::uint32_t client, std::uint8_t server, Inbound inbound) = 0;
+  /// The server has died, and its subscriptions with it.
+  virtual void crashed(std::uint8_t server) = 0;
   /// The client has hung up in good order, and the server has carried out all its requests.
   virtual void hung_up(ConnectionId) {}
 

@@ -65,8 +65,6 @@ class World final : public NetworkUser {
   void hand_back(const Fault& fault);
   void carry_out_release(Token token, std::uint8_t server);
   void check_kept(std::size_t server, const Request& request, const lock::Answer& answer);
-  void crash(std::uint8_t server);
-  void fail_over(std::uint8_t server);
   void forget_votes(std::uint8_t lock, std::uint8_t server);
   void respond(ConnectionId id, const Request& request, lock::Answer answer);
   void come_back(const Fault& fault);
@@ -81,6 +79,7 @@ class World final : public NetworkUser {
   void take_in(std::uint32_t client, std::uint8_t server, Inbound inbound) override {
     clients_[client].take_in(server, std::move(inbound));
   }
+  void crashed(std::uint8_t server) override;
   void hung_up(ConnectionId id) override;
   void check_end();
   [[nodiscard]] bool all_done() const;

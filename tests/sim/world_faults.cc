@@ -64,10 +64,12 @@ void World::begin(const Fault& fault) {
     case Kind::crash_kept:
     case Kind::crash_old:
     case Kind::crash_empty:
-      crash(fault.server);
-      break;
     case Kind::fail_over:
-      fail_over(real(fault.server));
+      for (std::uint8_t lock = 0; fault.kind == Kind::fail_over && lock < schedule_->locks;
+           ++lock) {
+        forget_votes(lock, real(fault.server));
+      }
+      each_address(fault.server, [&](std::uint8_t s) { network_.crash(s); });
       break;
     case Kind::lag:
       return each_lock(real(fault.server),
@@ -112,14 +114,8 @@ void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {
   }
 }
 
-void World::crash(std::uint8_t server) {
+void World::crashed(std::uint8_t server) {
   for (Client& each : clients_) each.unsubscribe(real(server));
-  each_address(server, [&](std::uint8_t s) { network_.crash(s); });
-}
-
-void World::fail_over(std::uint8_t server) {
-  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) forget_votes(lock, server);
-  crash(server);
 }
 
 /// A vote that the replica lacks, or that will end earlier, is forgotten.

@@ -129,7 +129,6 @@ void Client::hear_rest(lock::Instant local) {
 }
 
 void Client::perform(const lock::Effect& effect, lock::Instant local) {
-  if (std::holds_alternative<lock::JoinQueue>(effect)) queue();
   Run::perform(effect, local);
   if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     kill_job(kill->signal);
@@ -144,7 +143,7 @@ void Client::perform(const lock::Effect& effect, lock::Instant local) {
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order, local);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
-    wake_for_nothing();
+    queue();
   }
 }
 
@@ -157,15 +156,12 @@ void Client::check_loss() {
   }
 }
 
+/// Whoever waits may be woken at any time, and by anybody: nothing may hang on it.
 void Client::queue() {
   queues_ = true;
   if (host().tries_once) {
     checks().fail("queue", client_name(index_) + " waits though it asks once");
   }
-}
-
-/// Whoever waits may be woken at any time, and by anybody: nothing may hang on it.
-void Client::wake_for_nothing() {
   if (!random().percent(40)) return;
   const Time after = random().one_of({random().between(0us, 2ms), random().between(0us, 100ms)});
   const Time in = random().one_of(0U, 0U, 0U, 500U, random().below(5000)) * 1ms;

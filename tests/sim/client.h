@@ -119,7 +119,6 @@ class Client final : public Run {
   void lose_ward(lock::Instant now);
   void warn_ward();
   void queue();
-  void wake_for_nothing();
   std::optional<Time> subscribes_in(std::uint8_t server) override;
   Time message_delay(std::uint8_t) override { return delay(); }
   bool loses_message(std::uint8_t) override { return random().percent(20); }

@@ -7,7 +7,7 @@ namespace redlock::sim {
 
 using namespace std::chrono_literals;
 
-void Network::reset(Time user_timeout, std::uint32_t break_percent) {
+void Network::reset(lock::Duration ttl, std::uint32_t break_percent) {
   free_.clear();
   for (std::size_t i = 0; i < used_; ++i) {
     ++connections_[i].stamp;
@@ -15,7 +15,8 @@ void Network::reset(Time user_timeout, std::uint32_t break_percent) {
   }
   used_ = 0;
   heal();
-  user_timeout_ = user_timeout;
+  // TCP_USER_TIMEOUT, as redis/servers/server_set.cc sets it.
+  user_timeout_ = std::max<Time>(1s, ttl / 6);
   break_percent_ = break_percent;
   stops_ = crashes_ = {};
   stopped_ = {};
@@ -50,11 +51,11 @@ void Network::happen(Event event, ConnectionId id) {
     case Event::connected:
       // Down in the meantime: requests do not get there, and the client learns that.
       connection.served = connection.served && crashes_[connection.server] == 0;
-      return tell(id, Inbound::Kind::connected);
+      return tell(id, {Inbound::Kind::connected, {}});
     case Event::refused:
-      return tell(id, Inbound::Kind::refused);
+      return tell(id, {Inbound::Kind::refused, {}});
     case Event::broken:
-      return tell(id, Inbound::Kind::broken);
+      return tell(id, {Inbound::Kind::broken, {}});
     case Event::request:
       return take_request(id);
     case Event::run_request:
@@ -63,8 +64,11 @@ void Network::happen(Event event, ConnectionId id) {
         return;
       --connection.arrived;
       return serve(id);
-    case Event::response:
-      return take_answer(id);
+    case Event::response: {
+      Inbound answer{Inbound::Kind::answer, std::move(connection.answers.front())};
+      connection.answers.pop_front();
+      return tell(id, std::move(answer));
+    }
     case Event::acknowledged:
       return acknowledge(id);
     case Event::hung_up:
@@ -72,11 +76,11 @@ void Network::happen(Event event, ConnectionId id) {
   }
 }
 
-void Network::tell(ConnectionId id, Inbound::Kind kind) {
+void Network::tell(ConnectionId id, Inbound inbound) {
   Connection& connection = connections_[id];
   if (!connection.open || connection.over) return;
-  connection.over = kind != Inbound::Kind::connected;
-  user_.take_in(connection.client, connection.server, {kind, {}});
+  connection.over = inbound.kind == Inbound::Kind::refused || inbound.kind == Inbound::Kind::broken;
+  user_.take_in(connection.client, connection.server, std::move(inbound));
 }
 
 /// In the server's kernel.
@@ -99,14 +103,6 @@ void Network::look_whether_hung_up(ConnectionId id) {
   if (connection.fin && connection.served && connection.requests.empty()) user_.hung_up(id);
 }
 
-void Network::take_answer(ConnectionId id) {
-  Connection& connection = connections_[id];
-  if (!connection.open || connection.over || connection.answers.empty()) return;
-  Inbound inbound{Inbound::Kind::answer, std::move(connection.answers.front())};
-  connection.answers.pop_front();
-  user_.take_in(connection.client, connection.server, std::move(inbound));
-}
-
 ConnectionId Network::dial(std::uint32_t client, std::uint8_t server, std::uint32_t session,
                            bool clean) {
   ConnectionId id;
@@ -117,9 +113,7 @@ ConnectionId Network::dial(std::uint32_t client, std::uint8_t server, std::uint3
     id = static_cast<ConnectionId>(used_++);
     if (used_ > connections_.size()) connections_.emplace_back();
   }
-  const Time held_until =
-      std::max(held(to_server_, client, server), held(to_client_, client, server));
-  Time at = std::max(timeline_.now(), held_until) + user_.delay(client, server);
+  Time at = std::max(timeline_.now(), held_until(client, server)) + user_.delay(client, server);
   at += user_.delay(client, server);
   at += user_.connects_after(client, server);
   connections_[id] = {.client = client,
@@ -141,14 +135,11 @@ void Network::send(ConnectionId id, Request request) {
     if (!connection.breaking) cut(id);  // the other end is gone: the first packet tells
     return;
   }
-  // TCP_USER_TIMEOUT, as redis/servers/server_set.cc sets it: if data stays unacknowledged for
-  // longer, the connection ends.
   const Time limit = timeline_.now() + user_timeout_;
-  const Time there = held(to_server_, connection.client, connection.server);
-  if (std::max(there, held(to_client_, connection.client, connection.server)) > limit) {
+  if (held_until(connection.client, connection.server) > limit) {
     connection.breaking = true;
     schedule(Event::broken, id, limit);
-    if (there > limit) return;
+    if (held(to_server_, connection.client, connection.server) > limit) return;
   }
   connection.last_request = std::max(connection.last_request, arrival(to_server_, connection));
   connection.requests.push_back(std::move(request));

@@ -5,6 +5,7 @@
 // what was on its way to the server may still be carried out.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -88,9 +89,10 @@ class Network final : public Transport {
  public:
   Network(Timeline& timeline, Random& random, NetworkUser& user)
       : timeline_(timeline), random_(random), user_(user) {}
-  /// `user_timeout`: a connection breaks if what was sent stays unacknowledged for longer.
   /// `break_percent`: of the requests break their connection soon.
-  void reset(Time user_timeout, std::uint32_t break_percent);
+  void reset(lock::Duration ttl, std::uint32_t break_percent);
+  /// A connection breaks if what was sent stays unacknowledged for longer.
+  [[nodiscard]] Time user_timeout() const { return user_timeout_; }
 
   ConnectionId dial(std::uint32_t client, std::uint8_t server, std::uint32_t session,
                     bool clean) override;
@@ -104,6 +106,10 @@ class Network final : public Transport {
   void cut(std::uint32_t client, std::uint8_t server);
 
   void hold(std::uint32_t client, std::uint8_t server, bool to_server, Time until);
+  /// Until then nothing gets from one to the other and back.
+  [[nodiscard]] Time held_until(std::uint32_t client, std::uint8_t server) const {
+    return std::max(held(to_server_, client, server), held(to_client_, client, server));
+  }
   /// From now on nothing is held up, and no connection breaks by itself.
   void heal();
 
@@ -144,8 +150,7 @@ class Network final : public Transport {
   }
   void take_request(ConnectionId id);
   void serve(ConnectionId id);
-  void take_answer(ConnectionId id);
-  void tell(ConnectionId id, Inbound::Kind kind);
+  void tell(ConnectionId id, Inbound inbound);
   void acknowledge(ConnectionId id);
   void look_whether_hung_up(ConnectionId id);
   void run_waiting(std::uint8_t server);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "clock.h"
@@ -80,7 +81,7 @@ class Run : public lock::Performer {
   virtual void asked(const lock::Ask& ask, lock::Instant local) = 0;
   virtual void answered(const lock::Reply&) {}
   virtual void end_session() = 0;
-  virtual void turns_without_end() = 0;
+  virtual void turns_without_end() { throw std::logic_error("a process turns without end"); }
 
   /// In how long its SUBSCRIBE arrives; none: it sends none.
   virtual std::optional<Time> subscribes_in(std::uint8_t server) = 0;
@@ -90,6 +91,7 @@ class Run : public lock::Performer {
   virtual Time message_delay(std::uint8_t server) = 0;
   virtual bool loses_message(std::uint8_t server) = 0;
 
+  [[nodiscard]] Network& network() const { return network_; }
   [[nodiscard]] Timeline& timeline() const { return network_.timeline(); }
   [[nodiscard]] Random& random() const { return network_.random(); }
   [[nodiscard]] Time now() const { return timeline().now(); }

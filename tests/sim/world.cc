@@ -25,7 +25,7 @@ World::World(const Mistake& mistake)
 
 void World::set_up() {
   timeline_ = {};
-  network_.reset(std::max<Time>(1s, schedule_->timing.ttl / 6), schedule_->break_percent);
+  network_.reset(schedule_->timing.ttl, schedule_->break_percent);
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
     checks_[lock].reset(*schedule_, scene_.mutation, timeline_.now());
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <stdexcept>
 #include <utility>
 
 #include "queueing/world.h"
@@ -73,10 +72,6 @@ void Process::end_session() {
          : kind == lock::Outcome::Kind::conflict   ? State::refused
          : kind == lock::Outcome::Kind::superseded ? State::superseded
                                                    : State::failed);
-}
-
-void Process::turns_without_end() {
-  throw std::logic_error("a process turns without end");
 }
 
 void Process::asked(const lock::Ask& ask, lock::Instant) {
@@ -171,11 +166,8 @@ void Process::finish(State state) {
 void Process::cut(std::size_t index, Time until) {
   const auto server = static_cast<std::uint8_t>(index);
   notes.hindered_until = std::max(notes.hindered_until, until + kComesBack);
-  cut_until_[server] = std::max(cut_until_[server], until);
-  for (const bool to_server : {true, false}) {
-    world_.network().hold(number_, server, to_server, until);
-  }
-  timeline().after(world_.user_timeout(), [this, server] {
+  for (const bool to_server : {true, false}) network().hold(number_, server, to_server, until);
+  timeline().after(network().user_timeout(), [this, server] {
     if (!reaches(server)) not_subscribed(server);
   });
 }
@@ -187,13 +179,14 @@ Time Process::travel(std::uint8_t server) const {
 }
 
 Time Process::message_delay(std::uint8_t server) {
-  return std::max(cut_until_[server] - now(), Time::zero()) + travel(server);
+  return std::max(network().held_until(number_, server) - now(), Time::zero()) + travel(server);
 }
 
 /// A connection that is cut off for long breaks.
 bool Process::loses_message(std::uint8_t server) {
   const std::uint32_t lost = world_.settings().publishes_lost;
-  return (lost > 0 && random().percent(lost)) || cut_until_[server] > now() + world_.user_timeout();
+  if (lost > 0 && random().percent(lost)) return true;
+  return network().held_until(number_, server) > now() + network().user_timeout();
 }
 
 /// Two round trips: to connect, and to subscribe.

@@ -109,7 +109,8 @@ class Process final : public Run {
   [[nodiscard]] std::size_t most_asked() const { return most_asked_; }
   [[nodiscard]] const ServerList& list() const { return list_; }
   [[nodiscard]] bool reaches(std::size_t server) const {
-    return list_.contains(server) && cut_until_[server] <= now();
+    return list_.contains(server) &&
+           network().held_until(number_, static_cast<std::uint8_t>(server)) <= now();
   }
   /// It said that this server may keep the lock, and until when.
   [[nodiscard]] Time keeps_until(std::size_t server) const { return keeps_until_[server]; }
@@ -128,7 +129,6 @@ class Process final : public Run {
   void asked(const lock::Ask& ask, lock::Instant) override;
   void perform(const lock::Effect& effect, lock::Instant local) override;
   void end_session() override;
-  void turns_without_end() override;
   std::optional<Time> subscribes_in(std::uint8_t server) override;
   void not_subscribed(std::uint8_t server) override { subscribes_ &= ~(1U << server); }
   Time message_delay(std::uint8_t server) override;
@@ -156,7 +156,6 @@ class Process final : public Run {
   std::uint32_t subscribes_ = 0;  ///< or tries to: a bit for each server
   std::vector<Time> asked_at_;    ///< the first server, within the last second
   std::size_t most_asked_ = 0;
-  std::array<Time, kMostServers> cut_until_{};
   std::array<Time, kMostServers> keeps_until_{};
 };
 

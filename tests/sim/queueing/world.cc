@@ -33,7 +33,7 @@ World::World(const Settings& settings)
       random_(settings.seed),
       network_(timeline_, random_, *this),
       interpreter_(settings.mistake.patches) {
-  network_.reset(user_timeout(), 0);
+  network_.reset(settings.ttl, 0);
   for (std::uint8_t i = 0; i < settings.servers; ++i) {
     Server& server = hosts_.emplace_back(i, network_).server();
     server.reset(i, Clock(0, kStart), (kStart - kUpFor) / 1ms, lock_key(0), lock_settings_,

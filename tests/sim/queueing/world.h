@@ -86,9 +86,6 @@ class World final : public NetworkUser {
   [[nodiscard]] Time now() const { return timeline_.now(); }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const LockSettings& lock_settings() const { return lock_settings_; }
-  [[nodiscard]] Time user_timeout() const {
-    return std::max<Time>(std::chrono::seconds(1), settings_.ttl / 6);
-  }
   /// From now on.
   void measure_afresh();
   [[nodiscard]] const Numbers& numbers();

@@ -26,9 +26,12 @@ namespace redlock::sim {
 /// of this redlock.
 class Run : public lock::Performer {
  public:
-  /// `client`: its number in the network.
-  Run(Network& network, std::uint32_t client, const Clock& clock)
-      : clock_(clock), network_(network), client_(client) {}
+  /// `client`: its number in the network. `first_server`: of its list.
+  Run(Network& network, std::uint32_t client, const Clock& clock, std::size_t first_server = 0)
+      : clock_(clock),
+        network_(network),
+        client_(client),
+        first_server_(static_cast<std::uint8_t>(first_server)) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -47,8 +50,6 @@ class Run : public lock::Performer {
  protected:
   ~Run() = default;
 
-  /// Of the first server in the list.
-  void set_first_server(std::uint8_t server) { first_server_ = server; }
   /// A new redlock, without its first turn. The caller has set tokens_ and counted it in runs_.
   void begin(const lock::Plan& plan, redis::LockContext context, lock::Duration connect_timeout,
              Mutation mutation = Mutation::none);
@@ -60,9 +61,8 @@ class Run : public lock::Performer {
   void step(lock::Event event, lock::Instant local) { drive_->step(std::move(event), local); }
   /// Requests, the queue, and Measure. All other effects are left to whoever derives from it.
   void perform(const lock::Effect& effect, lock::Instant local) override;
-  void wake_in(lock::Duration in) { woken_ = std::min(in, woken_.value_or(in)); }
   void woken(std::uint32_t run, lock::Duration in) {
-    hear(run, [&] { wake_in(in); });
+    hear(run, [&] { woken_ = std::min(in, woken_.value_or(in)); });
   }
   /// Word from a server to that run.
   template <class Note>
@@ -111,7 +111,7 @@ class Run : public lock::Performer {
 
   Network& network_;
   std::uint32_t client_;
-  std::uint8_t first_server_ = 0;
+  std::uint8_t first_server_;
   std::size_t servers_ = 0;
   redis::LockContext context_;
   std::array<Link, kMostServers> links_;

@@ -26,14 +26,12 @@ std::string list_id(const ServerList& list) {
 }  // namespace
 
 Process::Process(World& world, const ProcessPlan& plan, std::uint32_t number)
-    : Run(world.network(), number, Clock()),
+    : Run(world.network(), number, Clock(), plan.list == nullptr ? 0 : plan.list->first),
       world_(world),
       plan_(plan),
       list_(plan.list == nullptr ? ServerList{0, world.hosts().size()} : *plan.list),
       number_(number),
-      waiter_(for_mode(random_id(number), plan.mode)) {
-  set_first_server(static_cast<std::uint8_t>(list_.first));
-}
+      waiter_(for_mode(random_id(number), plan.mode)) {}
 
 void Process::start() {
   const Settings& settings = world_.settings();
@@ -157,7 +155,6 @@ void Process::kill() {
 
 void Process::finish(State state) {
   state_ = state;
-  unsubscribe_all();
   hang_up(state != State::killed);
   session_.reset();
   world_.ended(*this);

@@ -10,16 +10,15 @@ namespace redlock::sim {
 using namespace std::chrono_literals;
 
 Client::Client(Scene& scene, std::size_t index)
-    : scene_(&scene),
+    : Run(*scene.network, static_cast<std::uint32_t>(index), client_clock(*scene.schedule, index)),
+      scene_(&scene),
       index_(static_cast<std::uint8_t>(index)),
-      clock_(client_clock(*scene.schedule, index)),
       starting_(!is_inside() && !host().before) {
   if (starting_) start_at(host().starts);
 }
 
 void Client::plan(lock::Plan& plan) {
   const Schedule& schedule = *scene_->schedule;
-  plan.servers = servers_;
   plan.timing = schedule.timing;
   plan.timing.once = schedule.client[index_].once;
   plan.timing.min_hold = schedule.client[index_].min_hold;
@@ -43,7 +42,7 @@ void Client::plan(lock::Plan& plan) {
 }
 
 void Client::start_at(Time when) {
-  scene_->timeline->at(when, [this] { start(); });
+  timeline().at(when, [this] { start(); });
 }
 
 void Client::start() {
@@ -53,52 +52,35 @@ void Client::start() {
     starting_ = false;
     return;
   }
-  servers_ = choose_list();
-  if (servers_ == 0) return start_at(now() + 10ms);
+  list_ = choose_list();
+  if (list_ == 0) return start_at(now() + 10ms);
   starting_ = false;
-  const lock::Instant local = clock_.now(now());
   lock::Plan plan{};
+  plan.servers = list_;
   this->plan(plan);
-  ++runs_;
   if (is_inside())
     plan.inherited = {.token = token_text(inherited_.token), .fence = inherited_.fence};
-  session_.emplace(plan, local);
-  drive_.emplace(*session_, *this);
-  tokens_.begin(index_, runs_, scene_->schedule->client[index_].mode, inherited_.token);
-  context_ = lock_context(lock_key(host().lock), tokens_.waiter(), scene_->settings);
-  if (scene_->schedule->rolls_out) context_.list = std::to_string(servers_);
-  for (std::size_t i = 0; i < servers_; ++i) {
-    links_[i].begin({.transport = scene_->network,
-                     .context = &context_,
-                     .tokens = &tokens_,
-                     .connect_timeout = scene_->schedule->connect_timeout,
-                     .server_timeout = scene_->schedule->server_timeout,
-                     .client = index_,
-                     .server = static_cast<std::uint8_t>(i),
-                     .session = runs_,
-                     .mutation = scene_->mutation});
-  }
-  arrivals_.clear();
-  next_arrival_ = 0;
+  tokens_.begin(index_, ++runs_, host().mode, inherited_.token);
+  redis::LockContext context =
+      lock_context(lock_key(host().lock), tokens_.waiter(), scene_->settings);
+  if (scene_->schedule->rolls_out) context.list = std::to_string(list_);
+  begin(plan, std::move(context), scene_->schedule->connect_timeout, scene_->mutation);
   job_.leader = job_.tree = job_.killed = job_.exited = false;
-  signalled_ = mark_missing_ = told_ = word_ = warned_ = holds_ = hold_missing_ = false;
-  woken_.reset();
-  subscribed_ = 0;
-  queues_ = false;
-  checks().session_began(index_, servers_);
-  if (scene_->story->on()) say("starts redlock run with " + std::to_string(servers_) + " servers");
+  signalled_ = mark_missing_ = told_ = word_ = warned_ = holds_ = hold_missing_ = queues_ = false;
+  checks().session_began(index_, list_);
+  if (scene_->story->on()) say("starts redlock run with " + std::to_string(list_) + " servers");
   turn();
 }
 
 /// All redlocks of one run have the same list.
 std::size_t Client::choose_list() const {
-  if (host().inside) return (*scene_->clients)[*host().inside].servers_;
-  if (host().before) return (*scene_->clients)[*host().before].servers_;
+  if (host().inside) return (*scene_->clients)[*host().inside].list_;
+  if (host().before) return (*scene_->clients)[*host().before].list_;
   const Schedule& schedule = *scene_->schedule;
   const std::size_t list = schedule.list_of(index_, now());
   const auto too_far = [list](std::size_t other) { return other > list + 1 || other + 1 < list; };
   for (const Client& each : *scene_->clients) {
-    if (each.session_ && too_far(each.servers_)) return 0;
+    if (each.session_ && too_far(each.list_)) return 0;
   }
   for (std::size_t other = 1; other <= kMostServers; ++other) {
     const Time used = scene_->last_used[other];
@@ -107,15 +89,9 @@ std::size_t Client::choose_list() const {
   return list;
 }
 
-void Client::hang_up(bool orderly) {
-  for (std::size_t i = 0; i < servers_; ++i) links_[i].end(orderly);
-  scene_->last_used[servers_] = now();
-}
-
-void Client::take_in(std::size_t server, Inbound inbound) {
-  if (!session_) return;
-  links_[server].take_in(std::move(inbound));
-  turn();
+void Client::leave(bool orderly) {
+  hang_up(orderly);
+  scene_->last_used[list_] = now();
 }
 
 void Client::signal() {
@@ -126,79 +102,35 @@ void Client::signal() {
   turn();
 }
 
-/// One turn of the loop, as Runner::turn.
-void Client::turn() {
-  if (!session_ || paused_) return;
-  if (now() != last_turn_) turns_at_once_ = 0;
-  last_turn_ = now();
-  if (++turns_at_once_ > 2000) {
-    checks().fail("stuck", client_name(index_) + " turns without end");
-    return;
-  }
-  run_turn(clock_.now(now()));
+void Client::turns_without_end() {
+  checks().fail("stuck", client_name(index_) + " turns without end");
 }
 
-void Client::run_turn(lock::Instant local) {
-  step(lock::Tick{}, local);
-  if (session_ && signalled_ && !stalled_) {
+void Client::hear_process(lock::Instant local) {
+  if (signalled_ && !paused_) {
     signalled_ = false;
     step(lock::Signal{SIGTERM, true}, local);
     pass_on_term();
   }
-  if (session_ && job_.exited) {
-    job_.exited = false;
-    if (queues_) checks().fail("queue", client_name(index_) + " still waits");
-    if (keeping_) return lose_ward(local);
-    checks().job_exited(index_, job_.status == 0 && !session_->watching_tree());
-    step(lock::JobExited{job_.status, job_.end}, local);
-  }
-  if (!stalled_) finish_turn(local);
+  if (!session_ || !job_.exited) return;
+  job_.exited = false;
+  if (queues_) checks().fail("queue", client_name(index_) + " still waits");
+  if (keeping_) return lose_ward(local);
+  checks().job_exited(index_, job_.status == 0 && !session_->watching_tree());
+  step(lock::JobExited{job_.status, job_.end}, local);
 }
 
-/// The replies, from where the turn was interrupted.
-void Client::finish_turn(lock::Instant local) {
-  if (next_arrival_ == arrivals_.size()) {
-    arrivals_.clear();
-    next_arrival_ = 0;
-    for (std::size_t i = 0; i < servers_; ++i) links_[i].turn(local, arrivals_);
-  }
-  while (next_arrival_ < arrivals_.size() && !stalled_) {
-    Link::Arrival& arrival = arrivals_[next_arrival_++];
-    const lock::Reply reply{arrival.ask, arrival.sent, std::move(arrival.answer)};
-    if (scene_->story->on()) say_reply(reply);
-    checks().answered(index_, reply);
-    step(reply, local);
-  }
-  if (stalled_) return;
-  if (told_) {
-    told_ = false;
-    step(lock::Notice{}, local);
-  }
-  const std::uint32_t subscribed = std::exchange(subscribed_, 0);
-  for (lock::ServerIndex server = 0; server < servers_; ++server) {
-    if ((subscribed >> server & 1U) != 0) step(lock::Subscribed{server}, local);
-  }
-  if (const auto in = std::exchange(woken_, std::nullopt)) step(lock::Woken{*in}, local);
+void Client::hear_rest(lock::Instant local) {
+  if (std::exchange(told_, false)) step(lock::Notice{}, local);
   if (std::exchange(word_, false) && keeping_) step(lock::Notice{.released = true}, local);
   warn_ward();
   if (!keeping_ && session_->watching_tree() && !job_.leader && !job_.tree)
     step(lock::JobTreeGone{}, local);
-  if (drive_->machine().finished()) {
-    end_session();
-  } else {
-    schedule_wake();
-  }
-}
-
-void Client::step(lock::Event event, lock::Instant local) {
-  drive_->step(std::move(event), local);
 }
 
 void Client::perform(const lock::Effect& effect, lock::Instant local) {
-  if (const auto* request = std::get_if<lock::Ask>(&effect)) {
-    ask(*request, local);
-    if (request->op() == lock::Op::leave_queue) leave_queue(request->server);
-  } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
+  Run::perform(effect, local);
+  if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     kill_job(kill->signal);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
     if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
@@ -208,10 +140,10 @@ void Client::perform(const lock::Effect& effect, lock::Instant local) {
     }
     const auto* stopping = std::get_if<lock::report::Stopping>(report);
     if (stopping != nullptr && stopping->reason == lock::StopReason::lost) check_loss();
-  } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
-    queue(join->ticket);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order, local);
+  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
+    queue();
   }
 }
 
@@ -225,50 +157,24 @@ void Client::check_loss() {
 }
 
 /// Whoever waits may be woken at any time, and by anybody: nothing may hang on it.
-void Client::queue(lock::Ticket ticket) {
+void Client::queue() {
   queues_ = true;
-  if (scene_->schedule->client[index_].tries_once) {
+  if (host().tries_once) {
     checks().fail("queue", client_name(index_) + " waits though it asks once");
   }
-  for (std::size_t i = 0; ticket != 0 && i < servers_; ++i) {
-    links_[i].join_queue(ticket, clock_.now(now()));
-  }
-  subscribe();
   if (!random().percent(40)) return;
   const Time after = random().one_of({random().between(0us, 2ms), random().between(0us, 100ms)});
   const Time in = random().one_of(0U, 0U, 0U, 500U, random().below(5000)) * 1ms;
-  scene_->timeline->after(after, [=, this, session = run()] { woken(session, in); });
+  timeline().after(after, [=, this, session = run()] { woken(session, in); });
 }
 
-/// Where it has not done so, or it tries to. The SUBSCRIBE arrives later, and later still the
-/// process hears of that.
-void Client::subscribe() {
-  for (std::uint8_t server = 0; server < servers_; ++server) {
-    if (listens_[server] == run() || random().percent(40)) continue;
-    scene_->timeline->after(delay(), [this, server, session = run()] {
-      if (!scene_->is_up(server)) return;
-      listens_[server] = session;
-      scene_->timeline->after(
-          delay(), [=, this] { hear(session, [=, this] { subscribed_ |= 1U << server; }); });
-    });
-  }
+/// Where it has not done so, or it tries to.
+std::optional<Time> Client::subscribes_in(std::uint8_t server) {
+  if (listens(server) || random().percent(40)) return std::nullopt;
+  return delay();
 }
 
-bool Client::publish(std::uint8_t server, std::uint32_t session, lock::Duration in) {
-  if (listens_[server] != session) return false;
-  if (random().percent(20)) return true;  // and lost
-  scene_->timeline->after(delay(), [=, this] { woken(session, in / 1ms * 1ms); });
-  return true;
-}
-
-/// Once on each server.
-void Client::leave_queue(lock::ServerIndex server) {
-  if (!queues_) checks().fail("queue", client_name(index_) + " was in none");
-  if (server + 1 == servers_) queues_ = false;
-}
-
-void Client::ask(const lock::Ask& ask, lock::Instant local) {
-  tokens_.asks(ask);
+void Client::asked(const lock::Ask& ask, lock::Instant local) {
   if (scene_->story->on()) {
     constexpr std::string_view kWords[] = {"acquire", "renew",   "repair",     "commit",
                                            "mark",    "unmark",  "revoke",     "release",
@@ -282,7 +188,15 @@ void Client::ask(const lock::Ask& ask, lock::Instant local) {
     say(what);
   }
   checks().asked(index_, ask, local);
-  links_[ask.server].ask(ask, local);
+  if (ask.op() != lock::Op::leave_queue) return;
+  // Once on each server.
+  if (!queues_) checks().fail("queue", client_name(index_) + " was in none");
+  if (ask.server + 1 == servers()) queues_ = false;
+}
+
+void Client::answered(const lock::Reply& reply) {
+  if (scene_->story->on()) say_reply(reply);
+  checks().answered(index_, reply);
 }
 
 void Client::end_session() {
@@ -295,8 +209,8 @@ void Client::end_session() {
   }
   if (keeping_) job_.leader = job_.tree = false;
   if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone");
-  listens_.fill(0);
-  hang_up(true);
+  unsubscribe_all();
+  leave(true);
   if (queues_) checks().fail("queue", client_name(index_) + " never leaves it");
   const lock::Outcome::Kind end = session_->outcome().kind;
   checks().session_ended(index_, run(), end, !mark_missing_);
@@ -331,22 +245,6 @@ void Client::calm_down() {
   if (job_.leader && next_stage() == nullptr) {
     end_job_at(now() + random().between(1ms, 30ms));
   }
-}
-
-void Client::schedule_wake() {
-  lock::Instant deadline = drive_->machine().deadline();
-  for (std::size_t i = 0; i < servers_; ++i) {
-    deadline = links_[i].has_news() ? lock::Instant{} : std::min(deadline, links_[i].deadline());
-  }
-  if (deadline == lock::kNever) return;
-  const Time at = std::max(clock_.when(deadline), now());
-  if (at >= wake_at_ || at == kForever) return;
-  wake_at_ = at;
-  scene_->timeline->at(at, [this, at] {
-    if (at != wake_at_) return;
-    wake_at_ = kForever;
-    turn();
-  });
 }
 
 void Client::say(std::string_view what) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A host with `redlock run` on it: the loop of a run around a real lock::Session, driven by the
-// same lock::Drive, and the job. A client runs redlock again and again, each time as a new process
-// and a new contender.
+// A host with `redlock run` on it, and the job. A client runs redlock again and again, each time as
+// a new process and a new contender.
 #pragma once
 
 #include <array>
@@ -14,13 +13,11 @@
 
 #include "checks.h"
 #include "clock.h"
-#include "link.h"
-#include "lock/drive.h"
 #include "lock/keeping.h"
 #include "lock/session.h"
 #include "network.h"
-#include "redis/requests/request.h"
 #include "request.h"
+#include "run.h"
 #include "story.h"
 
 namespace redlock::sim {
@@ -30,9 +27,7 @@ class Client;
 /// What all clients share.
 struct Scene {
   const Schedule* schedule;
-  Timeline* timeline;
   Network* network;
-  Random* random;
   Random* ends;    ///< of how jobs end, where jobs_leave
   Checks* checks;  ///< of each lock
   Story* story;
@@ -45,26 +40,18 @@ struct Scene {
   /// Whether a quorum of servers has the client's lock of this token, without those of which it
   /// cannot know it: they may have put the key back, or their last answer was lost.
   std::function<bool(std::size_t client, Token token)> is_held;
-  std::function<bool(std::uint8_t server)> is_up;
 };
 
-class Client final : public lock::Performer {
+class Client final : public Run {
  public:
   Client(Scene& scene, std::size_t index);
 
   void start();
-  void turn();
-  void take_in(std::size_t server, Inbound inbound);
   void signal();
   /// Its lock was revoked.
   void told(std::uint32_t session) {
     hear(session, [this] { told_ = true; });
   }
-  /// PUBLISH to a waiter of this client: whether it has subscribed. Some messages come late or not
-  /// at all.
-  bool publish(std::uint8_t server, std::uint32_t session, lock::Duration in);
-  /// That server has lost its connections.
-  void unsubscribe(std::uint8_t server) { listens_[server] = 0; }
   void hear_released(std::uint32_t session) {
     hear(session, [this] { word_ = true; });
   }
@@ -79,10 +66,6 @@ class Client final : public lock::Performer {
   void calm_down();
 
   [[nodiscard]] bool done() const { return !session_ && !starting_; }
-  [[nodiscard]] bool running() const { return session_.has_value(); }
-  /// The number of servers in its list.
-  [[nodiscard]] std::size_t servers() const { return servers_; }
-  [[nodiscard]] std::uint32_t run() const { return runs_ & 0x3ffU; }
 
  private:
   struct Job {
@@ -125,31 +108,22 @@ class Client final : public lock::Performer {
   void end_locked();
   void kill_next();
   void plan(lock::Plan& plan);
-  void run_turn(lock::Instant now);
-  void finish_turn(lock::Instant now);
-  void step(lock::Event event, lock::Instant now);
+  void hear_process(lock::Instant now) override;
+  void hear_rest(lock::Instant now) override;
   void perform(const lock::Effect& effect, lock::Instant now) override;
   /// The list of servers of the redlock that starts now; 0: the roll-out has to wait.
   [[nodiscard]] std::size_t choose_list() const;
-  void hang_up(bool orderly);
+  void leave(bool orderly);
   void check_loss();
   void begin_keeping(const lock::Spawn& order);
   void lose_ward(lock::Instant now);
   void warn_ward();
-  void queue(lock::Ticket ticket);
-  void subscribe();
-  /// Word from a server to that run.
-  template <class Note>
-  void hear(std::uint32_t session, Note note) {
-    if (!session_ || session != run()) return;
-    note();
-    turn();
-  }
-  void woken(std::uint32_t session, lock::Duration in) {
-    hear(session, [&] { woken_ = std::min(in, woken_.value_or(in)); });
-  }
-  void leave_queue(lock::ServerIndex server);
-  void ask(const lock::Ask& ask, lock::Instant now);
+  void queue();
+  std::optional<Time> subscribes_in(std::uint8_t server) override;
+  Time message_delay(std::uint8_t) override { return delay(); }
+  bool loses_message(std::uint8_t) override { return random().percent(20); }
+  void asked(const lock::Ask& ask, lock::Instant now) override;
+  void answered(const lock::Reply& reply) override;
   void spawn(const lock::Spawn& order, lock::Instant now);
   void spawn_now(const lock::Spawn& order, lock::Instant now);
   void start_at(Time when);
@@ -161,14 +135,12 @@ class Client final : public lock::Performer {
   [[nodiscard]] lock::JobEnd end_of_job() const;
   void tree_ends();
   void job_over();
-  void end_session();
+  void end_session() override;
+  void turns_without_end() override;
   void end_keeping();
   void start_later();
-  void schedule_wake();
   void say(std::string_view what);
   void say_reply(const lock::Reply& reply);
-  [[nodiscard]] Time now() const { return scene_->timeline->now(); }
-  [[nodiscard]] Random& random() const { return *scene_->random; }
   /// Of a message that is no request and no answer to one.
   [[nodiscard]] Time delay() const {
     return random().between(scene_->schedule->delay_low, scene_->schedule->delay_high);
@@ -178,45 +150,28 @@ class Client final : public lock::Performer {
 
   Scene* scene_ = nullptr;
   std::uint8_t index_ = 0;
-  Clock clock_;
-  std::uint32_t runs_ = 0;
   bool starting_ = false;
-  std::size_t servers_ = 0;  ///< of this redlock's list: the first ones
+  std::size_t list_ = 0;  ///< the number of servers in its list: the first ones; 0: it has to wait
   Inherited inherited_;
-  AttemptTokens tokens_;
-  redis::LockContext context_;
-  bool served_ = false;                 ///< in the fair phase
-  std::optional<lock::Duration> wait_;  ///< of all stages of the run, if this is the first one
-  lock::Instant limit_ = lock::kNever;  ///< likewise
-  lock::Instant began_{};               ///< this stage
-  std::optional<lock::Session> session_;
+  bool served_ = false;                   ///< in the fair phase
+  std::optional<lock::Duration> wait_;    ///< of all stages of the run, if this is the first one
+  lock::Instant limit_ = lock::kNever;    ///< likewise
+  lock::Instant began_{};                 ///< this stage
   std::optional<lock::Keeping> keeping_;  ///< if its lock is kept for a ward
-  std::optional<lock::Drive> drive_;
-  Token kept_ = kNoToken;  ///< that lock
+  Token kept_ = kNoToken;                 ///< that lock
   bool word_ = false;
   bool warned_ = false;
-  std::array<Link, kMostServers> links_;
-  std::vector<Link::Arrival> arrivals_;
-  std::size_t next_arrival_ = 0;
   Job job_;
   bool signalled_ = false;
   bool told_ = false;
-  std::optional<lock::Duration> woken_;  ///< in how long it shall ask
-  std::uint32_t subscribed_ = 0;  ///< the loop has not heard of it yet: a bit for each server
-  std::array<std::uint32_t, kMostServers>
-      listens_{};  ///< there this session has subscribed; 0: none
   bool queues_ = false;
   bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
   bool holds_ = false;         ///< told: its run failed, and a quorum keeps the hold
   bool hold_missing_ = false;  ///< told: likewise, and none does
-  bool paused_ = false;
-  bool frozen_ = false;  ///< the host is suspended
+  bool frozen_ = false;        ///< the host is suspended
   Time paused_at_{};
   std::optional<lock::Instant> stale_;  ///< the loop had read its clock before it was stopped
   std::optional<lock::Spawn> stalled_;  ///< stopped in the middle of starting the job
-  Time wake_at_ = kForever;
-  Time last_turn_{};
-  std::uint32_t turns_at_once_ = 0;
 };
 
 }  // namespace redlock::sim

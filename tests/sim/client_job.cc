@@ -19,7 +19,7 @@ void Client::spawn(const lock::Spawn& order, lock::Instant local) {
     stale_ = local;
     const Time length = random().between(1ms, scene_->schedule->timing.ttl);
     pause(false);
-    scene_->timeline->after(length, [this] { resume(); });
+    timeline().after(length, [this] { resume(); });
     return;
   }
   spawn_now(order, local);
@@ -103,7 +103,7 @@ void Client::job_over() {
 }
 
 void Client::end_job_at(Time when) {
-  scene_->timeline->at(when, [this, stamp = job_.stamp] {
+  timeline().at(when, [this, stamp = job_.stamp] {
     if (stamp == job_.stamp && job_.leader) job_ends();
   });
 }
@@ -133,7 +133,7 @@ lock::JobEnd Client::end_of_job() const {
 }
 
 void Client::end_tree_at(Time when) {
-  scene_->timeline->at(when, [this, stamp = job_.stamp] {
+  timeline().at(when, [this, stamp = job_.stamp] {
     if (stamp == job_.stamp && job_.tree) tree_ends();
   });
 }
@@ -192,8 +192,8 @@ void Client::kill() {
   stale_.reset();
   stalled_.reset();
   keeping_.reset();
-  listens_.fill(0);
-  hang_up(false);
+  unsubscribe_all();
+  leave(false);
   session_.reset();
   if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
   start_later();
@@ -240,7 +240,7 @@ void Client::begin_keeping(const lock::Spawn& order) {
   job_.lingers = false;
   checks().ward_started(index_);
   keeping_.emplace(
-      *session_, servers_,
+      *session_, servers(),
       lock::Log{
           .event = lock::Log::Event::acquired, .attempt = order.attempt, .fence = order.fence});
   drive_->change_machine(*keeping_);
@@ -250,7 +250,6 @@ void Client::lose_ward(lock::Instant local) {
   if (scene_->story->on()) say("has no ward any more");
   checks().ward_ended(kept_);
   step(lock::JobExited{}, local);
-  finish_turn(local);
 }
 
 void Client::warn_ward() {
@@ -263,7 +262,7 @@ void Client::warn_ward() {
 void Client::end_keeping() {
   if (scene_->story->on()) say("ends, and leaves the lock to expire");
   const bool orderly = !keeping_->warns();
-  hang_up(orderly);
+  leave(orderly);
   job_.leader = job_.tree = false;
   keeping_.reset();
   session_.reset();

@@ -120,7 +120,7 @@ void Client::end_locked() {
   if (!session_) return;
   job_.leader = false;
   job_over();
-  hang_up(true);
+  leave(true);
   session_.reset();
   if (host().before) return end_stage(1, std::nullopt);
   start_later();
@@ -132,7 +132,7 @@ void Client::kill_next() {
   if (next == nullptr) return;
   if (scene_->mutation != Mutation::stage_alone_killed || !next->session_) return next->kill();
   next->session_.reset();
-  next->hang_up(false);
+  next->leave(false);
 }
 
 /// No process of a later stage outlives the job of an earlier one.

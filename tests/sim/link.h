@@ -30,7 +30,7 @@ class Link {
     const AttemptTokens* tokens = nullptr;
     lock::Duration connect_timeout{};
     lock::Duration server_timeout{};
-    std::uint8_t client = 0;
+    std::uint32_t client = 0;
     std::uint8_t server = 0;
     std::uint32_t session = 0;
     Mutation mutation = Mutation::none;

@@ -5,6 +5,7 @@
 // what was on its way to the server may still be carried out.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -23,20 +24,8 @@ namespace redlock::sim {
 using ConnectionId = std::uint32_t;
 inline constexpr ConnectionId kNoConnection = ~ConnectionId{0};
 
-/// What happens to a connection.
-enum class ConnectionEvent : std::uint8_t {
-  connected,
-  refused,
-  broken,
-  request,
-  run_request,  ///< one that waited while the server was stopped
-  response,
-  acknowledged,  ///< by the replica, or it is too late for that
-  hung_up,       ///< the server has got all
-};
-
 struct Connection {
-  std::uint8_t client = 0;
+  std::uint32_t client = 0;
   std::uint8_t server = 0;
   std::uint32_t session = 0;       ///< the client's
   bool used = false;               ///< the slot is
@@ -68,7 +57,7 @@ struct Inbound {
 /// What a Link needs of the network.
 class Transport {
  public:
-  virtual ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t session,
+  virtual ConnectionId dial(std::uint32_t client, std::uint8_t server, std::uint32_t session,
                             bool clean) = 0;
   virtual void send(ConnectionId id, Request request) = 0;
   /// The client closes it: `orderly`, with all that was sent still on its way.
@@ -78,62 +67,107 @@ class Transport {
   ~Transport() = default;
 };
 
+/// What a network asks and tells the world that it is in.
+class NetworkUser {
+ public:
+  /// How long a packet takes, either way; and how much longer a connection takes than its packets.
+  virtual Time delay(std::uint32_t client, std::uint8_t server) = 0;
+  virtual Time connects_after(std::uint32_t, std::uint8_t) { return {}; }
+  /// The server carries this out, and then responds.
+  virtual void serve(ConnectionId id, const Request& request) = 0;
+  virtual void take_in(std::uint32_t client, std::uint8_t server, Inbound inbound) = 0;
+  /// The server has died, and its subscriptions with it.
+  virtual void crashed(std::uint8_t server) = 0;
+  /// The client has hung up in good order, and the server has carried out all its requests.
+  virtual void hung_up(ConnectionId) {}
+
+ protected:
+  ~NetworkUser() = default;
+};
+
 class Network final : public Transport {
  public:
-  using Happens = std::function<void(ConnectionEvent, ConnectionId)>;
-  Network(Timeline& timeline, Random& random, Happens happens)
-      : timeline_(timeline), random_(random), happens_(std::move(happens)) {}
-  void reset(const Schedule& schedule);
+  Network(Timeline& timeline, Random& random, NetworkUser& user)
+      : timeline_(timeline), random_(random), user_(user) {}
+  /// `break_percent`: of the requests break their connection soon.
+  void reset(lock::Duration ttl, std::uint32_t break_percent);
+  /// A connection breaks if what was sent stays unacknowledged for longer.
+  [[nodiscard]] Time user_timeout() const { return user_timeout_; }
 
-  /// The connection is there, or would be if the server were up.
-  void establish(ConnectionId id);
-  ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t session,
+  ConnectionId dial(std::uint32_t client, std::uint8_t server, std::uint32_t session,
                     bool clean) override;
   void send(ConnectionId id, Request request) override;
   void hang_up(ConnectionId id, bool orderly) override;
   void respond(ConnectionId id, lock::Answer answer);
   /// The same, but not before `at`, and if the server has not died by then.
   void respond_later(ConnectionId id, lock::Answer answer, Time at);
-  void acknowledge(ConnectionId id);
   /// It breaks; the client gets to know soon. A random part of what is on its way arrives.
   void cut(ConnectionId id);
-  void cut(std::uint8_t client, std::uint8_t server);
+  void cut(std::uint32_t client, std::uint8_t server);
 
-  void hold(std::uint8_t client, std::uint8_t server, bool to_server, Time until);
+  void hold(std::uint32_t client, std::uint8_t server, bool to_server, Time until);
+  /// Until then nothing gets from one to the other and back.
+  [[nodiscard]] Time held_until(std::uint32_t client, std::uint8_t server) const {
+    return std::max(held(to_server_, client, server), held(to_client_, client, server));
+  }
+  /// From now on nothing is held up, and no connection breaks by itself.
   void heal();
 
-  void server_down(std::uint8_t server);
-  void server_up(std::uint8_t server) { down_[server] = false; }
-  void server_stopped(std::uint8_t server) { stopped_[server] = true; }
-  void server_continued(std::uint8_t server);
+  // What happens to a server. It may be stopped, or dead, for several reasons at the same time.
+  void stop(std::uint8_t server);
+  void go_on(std::uint8_t server);
+  void crash(std::uint8_t server);
+  void come_back(std::uint8_t server);
+  /// It answers.
+  [[nodiscard]] bool is_up(std::uint8_t server) const {
+    return crashes_[server] == 0 && stops_[server] == 0;
+  }
 
-  /// A request has arrived at the server's kernel. True: it is the server's turn to carry it out.
-  bool arrive(ConnectionId id);
-  /// The event of a request that waited while the server was stopped.
-  [[nodiscard]] bool may_run(ConnectionId id) const;
-  Request take_request(ConnectionId id);
-  bool take_answer(ConnectionId id, lock::Answer& answer);
-
-  [[nodiscard]] Connection& at(ConnectionId id) { return connections_[id]; }
+  [[nodiscard]] const Connection& at(ConnectionId id) const { return connections_[id]; }
+  [[nodiscard]] Timeline& timeline() const { return timeline_; }
+  [[nodiscard]] Random& random() const { return random_; }
 
  private:
+  /// What happens to a connection.
+  enum class Event : std::uint8_t {
+    connected,
+    refused,
+    broken,
+    request,
+    run_request,  ///< one that waited while the server was stopped
+    response,
+    acknowledged,  ///< by the replica, or it is too late for that
+    hung_up,       ///< the server has got all
+  };
+  using Held = std::vector<std::array<Time, kMostServers>>;  ///< by client: until then
+
+  void happen(Event event, ConnectionId id);
   void free(ConnectionId id);
-  [[nodiscard]] Time delay();
-  void schedule(ConnectionEvent kind, ConnectionId id, Time at);
+  void schedule(Event event, ConnectionId id, Time at);
+  [[nodiscard]] Time arrival(const Held& way, const Connection& connection) const;
+  [[nodiscard]] static Time held(const Held& way, std::uint32_t client, std::uint8_t server) {
+    return client < way.size() ? way[client][server] : Time{};
+  }
+  void take_request(ConnectionId id);
+  void serve(ConnectionId id);
+  void tell(ConnectionId id, Inbound inbound);
+  void acknowledge(ConnectionId id);
+  void look_whether_hung_up(ConnectionId id);
+  void run_waiting(std::uint8_t server);
 
   Timeline& timeline_;
   Random& random_;
-  Happens happens_;
-  const Schedule* schedule_ = nullptr;
+  NetworkUser& user_;
+  Time user_timeout_{};
+  std::uint32_t break_percent_ = 0;
   std::vector<Connection> connections_;
   std::vector<ConnectionId> free_;
   std::size_t used_ = 0;
-  bool calm_ = false;
-  using Held = std::array<std::array<Time, kMostServers>, kMostClients>;
-  Held to_server_{};  ///< held up until
-  Held to_client_{};
-  std::array<bool, kMostServers> down_{};
-  std::array<bool, kMostServers> stopped_{};
+  Held to_server_;
+  Held to_client_;
+  std::array<std::uint32_t, kMostServers> stops_{};
+  std::array<std::uint32_t, kMostServers> crashes_{};
+  std::array<bool, kMostServers> stopped_{};  ///< and not dead since then
 };
 
 }  // namespace redlock::sim

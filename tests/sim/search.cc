@@ -68,7 +68,7 @@ class Search final : public lock::Performer, public Transport {
   }
   [[nodiscard]] std::size_t states() const { return seen_.size(); }
 
-  ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t, bool) override {
+  ConnectionId dial(std::uint32_t client, std::uint8_t server, std::uint32_t, bool) override {
     Channel& to = state_.channel(client, server);
     to.dialing = to.open = true;
     to.requests.clear();

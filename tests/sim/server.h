@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A Redis server as far as one lock goes: its keys, its clock, its life and its replica. It runs
-// redlock's own scripts. Absent on purpose: the wire (network.h) and when a server is up (world.h).
+// redlock's own scripts. Absent on purpose: the wire, and when a server is up (network.h).
 #pragma once
 
 #include <cstdint>

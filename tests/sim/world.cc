@@ -19,22 +19,18 @@ bool remembers(const lock::Answer& answer) {
 }  // namespace
 
 World::World(const Mistake& mistake)
-    : network_(timeline_, random_,
-               [this](ConnectionEvent event, ConnectionId id) { connection_event(event, id); }),
-      interpreter_(mistake.patches) {
+    : network_(timeline_, random_, *this), interpreter_(mistake.patches) {
   scene_.mutation = mistake.mutation;
 }
 
 void World::set_up() {
   timeline_ = {};
-  network_.reset(*schedule_);
+  network_.reset(schedule_->timing.ttl, schedule_->break_percent);
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
     checks_[lock].reset(*schedule_, scene_.mutation, timeline_.now());
   }
   scene_.schedule = schedule_;
-  scene_.timeline = &timeline_;
   scene_.network = &network_;
-  scene_.random = &random_;
   scene_.ends = &random_ends_;
   scene_.checks = checks_.data();
   scene_.story = &story_;
@@ -52,10 +48,8 @@ void World::set_up() {
     }
     return static_cast<std::size_t>(std::popcount(holding)) > servers / 2;
   };
-  scene_.is_up = [this](std::uint8_t server) { return is_up(server); };
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
     for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) set_up_server(i, lock);
-    stopped_[i] = crashed_[i] = 0;
   }
   owed_.clear();
   takeovers_.clear();
@@ -146,48 +140,22 @@ bool World::all_done() const {
   return std::ranges::all_of(clients_, &Client::done);
 }
 
-void World::connection_event(ConnectionEvent event, ConnectionId id) {
-  Connection& connection = network_.at(id);
-  const std::size_t server = connection.server;
-  Client& client = clients_[connection.client];
-  switch (event) {
-    case ConnectionEvent::request:
-      if (network_.arrive(id)) serve(id);
-      break;
-    case ConnectionEvent::run_request:
-      if (!network_.may_run(id)) break;
-      --connection.arrived;
-      serve(id);
-      break;
-    case ConnectionEvent::response: {
-      Inbound inbound{Inbound::Kind::answer, {}};
-      if (network_.take_answer(id, inbound.answer)) client.take_in(server, std::move(inbound));
-      break;
-    }
-    case ConnectionEvent::acknowledged:
-      network_.acknowledge(id);
-      break;
-    case ConnectionEvent::hung_up:
-      if (connection.served) check_hung_up(id);
-      break;
-    case ConnectionEvent::connected:
-      // Down in the meantime: requests do not get there, and the client learns that.
-      network_.establish(id);
-      if (connection.open && !connection.over)
-        client.take_in(server, {Inbound::Kind::connected, {}});
-      break;
-    case ConnectionEvent::refused:
-    case ConnectionEvent::broken:
-      if (!connection.open || connection.over) break;
-      connection.over = true;
-      client.take_in(
-          server,
-          {event == ConnectionEvent::refused ? Inbound::Kind::refused : Inbound::Kind::broken, {}});
+Time World::delay(std::uint32_t, std::uint8_t) {
+  if (scene_.calm) return random_.between(schedule_->delay_low, 1ms);
+  Time delay = random_.between(schedule_->delay_low, schedule_->delay_high);
+  if (schedule_->late_percent > 0 && random_.percent(schedule_->late_percent)) {
+    delay += random_.between(0s, schedule_->late);
   }
+  return delay;
 }
 
-void World::serve(ConnectionId id) {
-  const Request request = network_.take_request(id);
+Time World::connects_after(std::uint32_t client, std::uint8_t server) {
+  if (client != schedule_->slow_client || scene_.calm) return {};
+  const ServerHost& host = schedule_->server[server];
+  return random_.between(host.connects_after, host.connects_in);
+}
+
+void World::serve(ConnectionId id, const Request& request) {
   const std::uint8_t address = network_.at(id).server;
   const std::uint8_t lock = schedule_->client[network_.at(id).client].lock;
   Server& server = keys(lock, real(address));
@@ -221,7 +189,6 @@ void World::serve(ConnectionId id) {
     story_.say(timeline_.now(), server_name(address), what);
   }
   respond(id, request, std::move(answer));
-  check_hung_up(id);
 }
 
 /// With WAIT, if the server has a replica, and the client waits for it.
@@ -247,11 +214,10 @@ void World::respond(ConnectionId id, const Request& request, lock::Answer answer
   network_.respond(id, std::move(answer));
 }
 
-/// After the last request of a process that has ended in good order: nothing of it may be left
-/// here.
-void World::check_hung_up(ConnectionId id) {
+/// Nothing of that process may be left here.
+void World::hung_up(ConnectionId id) {
+  if (schedule_->twins) return;
   const Connection& connection = network_.at(id);
-  if (!connection.fin || !connection.requests.empty() || schedule_->twins) return;
   const std::uint8_t lock = schedule_->client[connection.client].lock;
   Server& server = keys(lock, real(connection.server));
   const Token owner = server.owner(timeline_.now());

@@ -30,7 +30,7 @@ struct Result {
   std::uint64_t jobs = 0;
 };
 
-class World {
+class World final : public NetworkUser {
  public:
   explicit World(const Mistake& mistake);
   World(const World&) = delete;
@@ -65,8 +65,6 @@ class World {
   void hand_back(const Fault& fault);
   void carry_out_release(Token token, std::uint8_t server);
   void check_kept(std::size_t server, const Request& request, const lock::Answer& answer);
-  void crash(std::uint8_t server);
-  void fail_over(std::uint8_t server);
   void forget_votes(std::uint8_t lock, std::uint8_t server);
   void respond(ConnectionId id, const Request& request, lock::Answer answer);
   void come_back(const Fault& fault);
@@ -75,9 +73,14 @@ class World {
   void step_clock(std::uint8_t index, Time by);
   void operate();
   void calm_down();
-  void connection_event(ConnectionEvent event, ConnectionId id);
-  void serve(ConnectionId id);
-  void check_hung_up(ConnectionId id);
+  Time delay(std::uint32_t client, std::uint8_t server) override;
+  Time connects_after(std::uint32_t client, std::uint8_t server) override;
+  void serve(ConnectionId id, const Request& request) override;
+  void take_in(std::uint32_t client, std::uint8_t server, Inbound inbound) override {
+    clients_[client].take_in(server, std::move(inbound));
+  }
+  void crashed(std::uint8_t server) override;
+  void hung_up(ConnectionId id) override;
   void check_end();
   [[nodiscard]] bool all_done() const;
   [[nodiscard]] std::uint8_t real(std::uint8_t server) const {
@@ -101,9 +104,7 @@ class World {
     for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) each(keys(lock, server));
   }
   [[nodiscard]] std::optional<Violation> violation() const;
-  [[nodiscard]] bool is_up(std::uint8_t server) const {
-    return crashed_[real(server)] == 0 && stopped_[real(server)] == 0;
-  }
+  [[nodiscard]] bool is_up(std::uint8_t server) const { return network_.is_up(server); }
   /// Both addresses of a server that has two.
   template <class Each>
   void each_address(std::uint8_t server, Each each);
@@ -132,8 +133,6 @@ class World {
   /// A server is one for each lock, since no request touches two of them.
   std::array<std::array<Server, kMostServers>, kMostLocks> servers_;
   std::deque<Client> clients_;
-  std::array<std::uint32_t, kMostServers> stopped_{};  ///< by how many faults
-  std::array<std::uint32_t, kMostServers> crashed_{};
 };
 
 }  // namespace redlock::sim

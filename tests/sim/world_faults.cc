@@ -59,16 +59,17 @@ void World::begin(const Fault& fault) {
                        fault.length / 1ms, now);
     case Kind::stop:
     case Kind::flush:
-      ++stopped_[real(fault.server)];
-      each_address(fault.server, [&](std::uint8_t s) { network_.server_stopped(s); });
+      each_address(fault.server, [&](std::uint8_t s) { network_.stop(s); });
       break;
     case Kind::crash_kept:
     case Kind::crash_old:
     case Kind::crash_empty:
-      crash(fault.server);
-      break;
     case Kind::fail_over:
-      fail_over(real(fault.server));
+      for (std::uint8_t lock = 0; fault.kind == Kind::fail_over && lock < schedule_->locks;
+           ++lock) {
+        forget_votes(lock, real(fault.server));
+      }
+      each_address(fault.server, [&](std::uint8_t s) { network_.crash(s); });
       break;
     case Kind::lag:
       return each_lock(real(fault.server),
@@ -113,15 +114,8 @@ void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {
   }
 }
 
-void World::crash(std::uint8_t server) {
-  ++crashed_[real(server)];
+void World::crashed(std::uint8_t server) {
   for (Client& each : clients_) each.unsubscribe(real(server));
-  each_address(server, [&](std::uint8_t s) { network_.server_down(s); });
-}
-
-void World::fail_over(std::uint8_t server) {
-  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) forget_votes(lock, server);
-  crash(server);
 }
 
 /// A vote that the replica lacks, or that will end earlier, is forgotten.
@@ -145,9 +139,8 @@ void World::end(const Fault& fault) {
   const std::uint8_t server = real(fault.server);
   if (fault.kind != Kind::stop && fault.kind != Kind::flush) return come_back(fault);
   if (fault.kind == Kind::flush) each_lock(server, [](Server& each) { each.flush(); });
-  if (--stopped_[server] > 0 || crashed_[server] > 0) return;
-  if (story_.on()) story_.say(timeline_.now(), server_name(server), "goes on");
-  each_address(server, [&](std::uint8_t s) { network_.server_continued(s); });
+  each_address(server, [&](std::uint8_t s) { network_.go_on(s); });
+  if (story_.on() && is_up(server)) story_.say(timeline_.now(), server_name(server), "goes on");
 }
 
 /// Crashes that overlap are one with several restarts: data is lost if one of them loses it.
@@ -160,12 +153,8 @@ void World::come_back(const Fault& fault) {
       each.restart(how(fault.kind), timeline_.now());
     }
   });
-  if (--crashed_[server] > 0) return;
-  if (story_.on()) story_.say(timeline_.now(), server_name(server), "is back");
-  each_address(server, [&](std::uint8_t s) {
-    network_.server_up(s);
-    if (stopped_[server] == 0) network_.server_continued(s);
-  });
+  each_address(server, [&](std::uint8_t s) { network_.come_back(s); });
+  if (story_.on() && is_up(server)) story_.say(timeline_.now(), server_name(server), "is back");
 }
 
 void World::calm_down() {

@@ -28,9 +28,8 @@ void World::force(const Fault& fault) {
   std::uint32_t shown = 0;
   std::uint32_t asked = 0;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
-    if (stopped_[server] > 0 || crashed_[server] > 0 || random_.percent(deletes ? 20 : 10))
-      continue;
-    if (real(server) != server) continue;
+    const bool twin = real(server) != server;
+    if ((!twin && !is_up(server)) || random_.percent(deletes ? 20 : 10) || twin) continue;
     const Token value = keys(fault.lock, server).owner(now);
     const bool shows = readers ? is_shared(value) : value != kNoToken && plain(value) == token;
     if (shows) shown |= 1U << server;

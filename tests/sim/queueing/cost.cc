@@ -63,7 +63,7 @@ Result cost_of_slow(World& world) {
   world.measure_afresh();
   world.run_until(50s);
   std::vector<double> evals;
-  for (const Host& host : world.hosts()) evals.push_back(static_cast<double>(host.evals()) / 20);
+  for (const Host& host : world.hosts()) evals.push_back(static_cast<double>(host.evals) / 20);
   return serve_all(world, 90s)
       .note(text_of(evals[0]) + ", " + text_of(evals[1]) + " and " + text_of(evals[2]) +
             " EVALs of each in 40 s")

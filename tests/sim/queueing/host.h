@@ -5,81 +5,66 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <set>
 #include <vector>
 
 #include "clock.h"
+#include "network.h"
 #include "server.h"
 
 namespace redlock::sim::queueing {
 
-/// How many EVALs a request is.
-std::size_t scripts_of(const Request& request);
-
-class World;
-
 class Host {
  public:
-  void begin(std::size_t index, World& world, Timeline& timeline, const LockSettings& settings,
-             Interpreter& interpreter);
+  Host(std::uint8_t index, Network& network) : index_(index), network_(&network) {}
 
-  /// A request has arrived. `answer` gets the response when the server has carried it out, which is
-  /// later if it is stopped, and never if it goes down before.
-  void take(const Request& request, std::function<void(const lock::Answer&)> answer);
-
-  /// Another one after each crash: connections from before are gone.
-  [[nodiscard]] std::uint32_t life() const { return life_; }
-  [[nodiscard]] bool up() const { return up_; }
   /// Answers.
-  [[nodiscard]] bool working() const { return up_ && !stopped_; }
+  [[nodiscard]] bool working() const { return network_->is_up(index_); }
   /// The last time that it stopped, died, came back, or its clock was set.
   [[nodiscard]] Time trouble() const { return trouble_; }
 
   void stop() {
-    stopped_ = true;
-    trouble_ = timeline_->now();
+    trouble_ = now();
+    network_->stop(index_);
   }
-  void resume();
-  void crash();
-  void come_back(Server::Restart how);
-  void set_clock_by(Time step);
+  void resume() {
+    trouble_ = now();
+    network_->go_on(index_);
+  }
+  void crash() {
+    trouble_ = now();
+    network_->crash(index_);
+  }
+  void come_back(Server::Restart how) {
+    trouble_ = now();
+    network_->come_back(index_);
+    server_.restart(how, trouble_);
+  }
+  void set_clock_by(Time step) {
+    trouble_ = now();
+    server_.step_clock(step, trouble_);
+  }
 
   /// Another program's.
   void set_foreign(std::int64_t ttl_ms) {
-    server_.set_foreign(make_token(kForeigner, 1, 1), ttl_ms, timeline_->now());
+    server_.set_foreign(make_token(kForeigner, 1, 1), ttl_ms, now());
   }
   void delete_key() { server_.delete_lock(); }
 
-  void subscribe(Waiter waiter) { subscribers_.insert(waiter); }
-  void unsubscribe(Waiter waiter) { subscribers_.erase(waiter); }
-
-  /// Since the last forget_evals().
-  [[nodiscard]] std::size_t evals() const { return evals_; }
-  void forget_evals() { evals_ = 0; }
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] Server& server() { return server_; }
-  [[nodiscard]] Token owner() const { return server_.owner(timeline_->now()); }
+  [[nodiscard]] Token owner() const { return server_.owner(now()); }
   /// Of a shared lock, or one with slots.
-  [[nodiscard]] std::vector<Token> holders() const { return server_.readers(timeline_->now()); }
+  [[nodiscard]] std::vector<Token> holders() const { return server_.readers(now()); }
+
+  std::size_t evals = 0;  ///< since measure_afresh()
 
  private:
-  struct Arrived {
-    Request request;
-    std::function<void(const lock::Answer&)> answer;
-  };
+  [[nodiscard]] Time now() const { return network_->timeline().now(); }
 
-  std::size_t index_ = 0;
-  World* world_ = nullptr;
-  Timeline* timeline_ = nullptr;
+  std::uint8_t index_;
+  Network* network_;
   Server server_;
-  std::set<Waiter> subscribers_;
-  std::vector<Arrived> arrived_;  ///< while it is stopped
-  std::size_t evals_ = 0;
-  std::uint32_t life_ = 1;
   Time trouble_{};
-  bool up_ = true;
-  bool stopped_ = false;
 };
 
 }  // namespace redlock::sim::queueing

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// A `redlock run`: the real lock::Session, driven by the same lock::Drive, with a job that takes a
-// given time; and its ways to the servers.
+// A process with `redlock run` whose job takes a given time, and its distance from the servers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "clock.h"
-#include "link.h"
-#include "lock/drive.h"
 #include "lock/session.h"
-#include "network.h"
-#include "queueing/host.h"
 #include "request.h"
+#include "run.h"
 
 namespace redlock::sim::queueing {
 
@@ -60,58 +56,8 @@ struct ProcessPlan {
 inline constexpr Time kComesBack = std::chrono::seconds(6);
 
 class World;
-class Process;
 
-/// The way to a server, as long as it is, and what comes along it: what a connection carries, in
-/// order, and wake-ups. link.h has the connections.
-class Wire final : public Transport {
- public:
-  /// `index`: of the server in the process's list.
-  Wire(Process& process, std::size_t index, Host& host, const Distance& distance)
-      : process_(process), index_(index), host_(host), distance_(distance) {}
-  Wire(const Wire&) = delete;
-  Wire& operator=(const Wire&) = delete;
-
-  /// One round trip. A server that is down refuses; one that is stopped does not.
-  ConnectionId dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) override;
-  void send(ConnectionId id, Request request) override;
-  void hang_up(ConnectionId id, bool orderly) override;
-
-  /// Where it has not.
-  void subscribe();
-  /// It left the queue: it closes the subscription.
-  void unsubscribe();
-  /// A message that tells it to ask after that time.
-  void wake(lock::Duration in);
-
-  /// Nothing gets through until then. A connection that has been silent for long breaks.
-  void cut(Time until, Time breaks_after);
-  /// The process has ended, or was killed: the kernel closes its connections.
-  void end();
-
- private:
-  [[nodiscard]] Timeline& timeline() const;
-  [[nodiscard]] Time travel() const;
-  [[nodiscard]] Time arrival_here();
-  void tell(ConnectionId id, Inbound inbound);
-
-  Process& process_;
-  std::size_t index_;
-  Host& host_;
-  Distance distance_;
-  ConnectionId connection_ = 0;  ///< its number: what belongs to an earlier one is void
-  bool connected_ = false;
-  std::uint32_t subscription_ = 0;
-  bool subscribes_ = false;
-  std::uint32_t server_life_ = 0;
-  std::uint32_t subscribed_life_ = 0;
-  Time last_there_{};
-  Time last_here_{};
-  Time cut_until_{};
-  bool ended_ = false;
-};
-
-class Process final : public lock::Performer {
+class Process final : public Run {
  public:
   enum class State : std::uint8_t {
     waiting,
@@ -130,29 +76,30 @@ class Process final : public lock::Performer {
   void start();
   /// SIGSTOP, while it waits.
   void freeze() {
-    frozen_ = true;
+    paused_ = true;
     notes.hindered_until = kForever;
   }
   void resume();
   /// SIGKILL, of its job too.
   void kill();
-  /// It reaches that server of the world no more until then.
+  /// It reaches that server no more until then.
   void cut(std::size_t server, Time until);
-  void wake(std::size_t server, lock::Duration in) { wires_[server - list_.first]->wake(in); }
-
-  /// What it hears over its wires. Of `server`: its index in the list.
-  void received(std::size_t server, Inbound inbound);
-  void woken(lock::Duration in) { take(lock::Woken{in}); }
-  void subscribed(lock::ServerIndex server) { take(lock::Subscribed{server}); }
+  /// That server has lost its connections.
+  void disconnect(std::uint8_t server) {
+    unsubscribe(server);
+    not_subscribed(server);
+  }
+  /// Of a packet to that server, or from it.
+  [[nodiscard]] Time travel(std::uint8_t server) const;
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] std::optional<lock::Outcome::Kind> outcome() const { return outcome_; }
-  [[nodiscard]] bool alive() const { return session_ != nullptr; }
+  [[nodiscard]] bool alive() const { return running(); }
   [[nodiscard]] bool waits() const { return state_ == State::waiting; }
   [[nodiscard]] bool ran() const {
     return state_ == State::running || state_ == State::releasing || state_ == State::served;
   }
-  [[nodiscard]] bool frozen() const { return frozen_; }
+  [[nodiscard]] bool frozen() const { return paused_; }
   [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
   [[nodiscard]] std::uint32_t number() const { return number_; }
   [[nodiscard]] Waiter waiter() const { return waiter_; }
@@ -161,15 +108,12 @@ class Process final : public lock::Performer {
   [[nodiscard]] Time job_began() const { return job_began_; }
   [[nodiscard]] std::size_t most_asked() const { return most_asked_; }
   [[nodiscard]] const ServerList& list() const { return list_; }
-  /// `server`: of the world.
   [[nodiscard]] bool reaches(std::size_t server) const {
-    return list_.contains(server) && cut_until_[server - list_.first] <= now_();
+    return list_.contains(server) &&
+           network().held_until(number_, static_cast<std::uint8_t>(server)) <= now();
   }
-  [[nodiscard]] World& world() const { return world_; }
-  /// It said that this server of the world may keep the lock, and until when.
-  [[nodiscard]] Time keeps_until(std::size_t server) const {
-    return list_.contains(server) ? keeps_until_[server - list_.first] : Time::zero();
-  }
+  /// It said that this server may keep the lock, and until when.
+  [[nodiscard]] Time keeps_until(std::size_t server) const { return keeps_until_[server]; }
 
   /// What the world knows of it.
   struct Notes {
@@ -181,45 +125,38 @@ class Process final : public lock::Performer {
   Notes notes;
 
  private:
-  void take(lock::Event event);
-  void turn();
-  void read_answers();
-  void step(lock::Event event);
-  void perform(const lock::Effect& effect, lock::Instant now) override;
-  void spawn(const lock::Spawn& order);
+  void hear_process(lock::Instant local) override;
+  void asked(const lock::Ask& ask, lock::Instant) override;
+  void perform(const lock::Effect& effect, lock::Instant local) override;
+  void end_session() override;
+  std::optional<Time> subscribes_in(std::uint8_t server) override;
+  void not_subscribed(std::uint8_t server) override { subscribes_ &= ~(1U << server); }
+  Time message_delay(std::uint8_t server) override;
+  bool loses_message(std::uint8_t server) override;
+  void stop_subscribing(std::uint8_t server);
+  void spawn(const lock::Spawn& order, lock::Instant local);
   void job_over();
-  void stop_job();
-  void after_turn();
+  void stop_job(lock::Instant local);
   void finish(State state);
   void count_request();
   void note_left(const lock::report::ReleaseUnconfirmed& report);
-  [[nodiscard]] Time now_() const;
-  [[nodiscard]] lock::Instant now() const { return lock::Instant(now_()); }
 
   World& world_;
   ProcessPlan plan_;
   ServerList list_;
   std::uint32_t number_;
   Waiter waiter_;
-  AttemptTokens tokens_;
-  redis::LockContext context_;
   Token token_ = kNoToken;
   Time began_{};
   Time job_began_{};
   State state_ = State::waiting;
   std::optional<lock::Outcome::Kind> outcome_;
-  bool frozen_ = false;
   bool job_runs_ = false;
-  std::unique_ptr<lock::Session> session_;
-  std::unique_ptr<lock::Drive> drive_;
-  std::vector<std::unique_ptr<Wire>> wires_;
-  std::vector<Link> links_;
-  std::vector<lock::Event> events_;  ///< the loop has not heard of them yet
-  Time wakes_at_ = kForever;
-  std::vector<Time> asked_at_;  ///< the first server, within the last second
+  bool exited_ = false;           ///< the job; the loop has not heard of it yet
+  std::uint32_t subscribes_ = 0;  ///< or tries to: a bit for each server
+  std::vector<Time> asked_at_;    ///< the first server, within the last second
   std::size_t most_asked_ = 0;
-  std::vector<Time> cut_until_;
-  std::vector<Time> keeps_until_;
+  std::array<Time, kMostServers> keeps_until_{};
 };
 
 }  // namespace redlock::sim::queueing

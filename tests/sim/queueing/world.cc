@@ -11,6 +11,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// Servers have been up for a while.
+constexpr Time kStart = 1'700'000'000s;
+constexpr Time kUpFor = 10'000s;
+
 constexpr Time kSlow = 400ms;
 constexpr Time kLook = 5ms;  // how often the world looks whether the lock has expired
 
@@ -27,10 +31,19 @@ World::World(const Settings& settings)
     : settings_(settings),
       lock_settings_{0, settings.ttl / 1ms},
       random_(settings.seed),
-      interpreter_(settings.mistake.patches),
-      hosts_(settings.servers) {
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    hosts_[i].begin(i, *this, timeline_, lock_settings_, interpreter_);
+      network_(timeline_, random_, *this),
+      interpreter_(settings.mistake.patches) {
+  network_.reset(settings.ttl, 0);
+  for (std::uint8_t i = 0; i < settings.servers; ++i) {
+    Server& server = hosts_.emplace_back(i, network_).server();
+    server.reset(i, Clock(0, kStart), (kStart - kUpFor) / 1ms, lock_key(0), lock_settings_,
+                 interpreter_);
+    // The lock was used before, so the servers agree on the next number.
+    server.set_fence(41, true);
+    server.set_wake([this, i](Waiter waiter, lock::Duration in) {
+      const auto process = std::ranges::find(waiting_, waiter, &Process::waiter);
+      return process != waiting_.end() && (*process)->publish(i, (*process)->run(), in);
+    });
   }
 }
 
@@ -191,7 +204,9 @@ void World::watch_progress() {
   });
 }
 
-void World::executed(Host& host, const Request& request) {
+void World::serve(ConnectionId id, const Request& request) {
+  Host& host = hosts_[network_.at(id).server];
+  network_.respond(id, host.server().execute(request, now()));
   const std::size_t place =
       request.waiter == kNoWaiter ? 0 : host.server().place(request.waiter, now());
   const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
@@ -205,14 +220,10 @@ void World::executed(Host& host, const Request& request) {
     }
     idle = place > 2 && now() - process.began() > kNew;
   }
-  (idle ? numbers_.idle_evals : numbers_.evals) += scripts_of(request);
+  const std::size_t scripts = request.op == lock::Op::leave && !request.joins_queue ? 2 : 1;
+  (idle ? numbers_.idle_evals : numbers_.evals) += scripts;
+  host.evals += scripts;
   look_whether_free();
-}
-
-void World::deliver(std::size_t server, Waiter waiter, lock::Duration in) {
-  if (settings_.publishes_lost > 0 && random_.percent(settings_.publishes_lost)) return;
-  const auto process = std::ranges::find(waiting_, waiter, &Process::waiter);
-  if (process != waiting_.end()) (*process)->wake(server, in);
 }
 
 void World::job_started(Process& process) {
@@ -330,7 +341,7 @@ void World::count_waiting() {
 void World::measure_afresh() {
   count_waiting();
   numbers_ = {};
-  for (Host& host : hosts_) host.forget_evals();
+  for (Host& host : hosts_) host.evals = 0;
 }
 
 const Numbers& World::numbers() {

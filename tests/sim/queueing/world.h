@@ -5,11 +5,13 @@
 // and the safety of single steps, which are the other simulator's (../world.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "clock.h"
@@ -55,7 +57,7 @@ struct Numbers {
   Time waited{};               ///< the sum over all waiters
 };
 
-class World {
+class World final : public NetworkUser {
  public:
   explicit World(const Settings& settings);
   World(const World&) = delete;
@@ -80,7 +82,7 @@ class World {
   }
   [[nodiscard]] std::vector<Host>& hosts() { return hosts_; }
   [[nodiscard]] Random& random() { return random_; }
-  [[nodiscard]] Timeline& timeline() { return timeline_; }
+  [[nodiscard]] Network& network() { return network_; }
   [[nodiscard]] Time now() const { return timeline_.now(); }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const LockSettings& lock_settings() const { return lock_settings_; }
@@ -95,11 +97,18 @@ class World {
   /// Its redlock takes the lock for lost.
   void job_stopped(Process& process);
   void ended(Process& process);
-  // What a host tells: a request was carried out; a wake-up is on its way to a subscriber.
-  void executed(Host& host, const Request& request);
-  void deliver(std::size_t server, Waiter waiter, lock::Duration in);
 
  private:
+  Time delay(std::uint32_t process, std::uint8_t server) override {
+    return processes_[process]->travel(server);
+  }
+  void serve(ConnectionId id, const Request& request) override;
+  void crashed(std::uint8_t server) override {
+    for (const auto& each : processes_) each->disconnect(server);
+  }
+  void take_in(std::uint32_t process, std::uint8_t server, Inbound inbound) override {
+    processes_[process]->take_in(server, std::move(inbound));
+  }
   [[nodiscard]] bool can_be_served(const Process& process) const;
   [[nodiscard]] bool is_free();
   [[nodiscard]] bool is_free(const ServerList& list);
@@ -122,6 +131,7 @@ class World {
   LockSettings lock_settings_;
   Timeline timeline_;
   Random random_;
+  Network network_;
   Interpreter interpreter_;
   std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Process>> processes_;

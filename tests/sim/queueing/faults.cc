@@ -34,7 +34,7 @@ Result cut_off(World& world) {
   const std::size_t held_up = world.numbers().never_served - count;
   world.run_until_all_served(120s);
   world.run_until(world.now() + 21s);
-  return Result(world.numbers(), {.slow_per_cent = 5})
+  return Result(world.numbers(), {.inversions = 1, .slow_per_cent = 5})
       .demand(held_up == 0, std::to_string(held_up) + " waiters were held up by those cut off");
 }
 

@@ -16,8 +16,8 @@ constexpr Mode kThreeSlots{.slots = 3};
 
 const Limits kStalls{.longest_stall = 1h, .slow_per_cent = 100};
 
-/// Exactly one of five that try once has run after two seconds. One herd of 1000 splits the votes
-/// until all five give up: then one of the next herd runs.
+/// Exactly one of five that try once has run after two seconds. With one server of no use, each
+/// needs both of the others, and of one herd in 1000 all five give up: then another herd tries.
 Result herd_of_five(World& world) {
   const std::size_t before = world.jobs();
   for (int herd = 0; herd < 2 && world.jobs() == before; ++herd) {

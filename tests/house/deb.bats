@@ -81,6 +81,6 @@ field() { dpkg-deb --field "$DEB" "$1"; }
 
 @test "deb: lintian finds nothing" {
   command -v lintian >/dev/null || skip "lintian is not installed"
-  run lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$DEB"
+  TMPDIR=$SCRATCH run lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$DEB"
   [[ $status == 0 && -z $output ]] || fail "$output"
 }

@@ -11,6 +11,7 @@ BUILD=${REDLOCK%/*}
 
 setup_file() {
   command -v rpmbuild >/dev/null || return 0
+  export HOME=$BATS_FILE_TMPDIR # rpm(8) and rpmlint write there
   export RPM_PAYLOAD=w1.xzdio # compressing would take most of the time of this suite
   RPM=$("$SOURCE/packaging/build-rpm" --build "$BUILD" --output "$BATS_FILE_TMPDIR")
   export RPM

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "answering_servers.h"
+#include "forked.h"
 #include "os/clock.h"
 #include "os/loop.h"
 
@@ -86,27 +87,34 @@ class Talker {
                                                              nullptr, {.request = kPatience})};
 };
 
+// Each in a process of its own: what it needs of memory would slow down all later forks.
+
 TEST_CASE(
     "a look takes 64 MiB of a server's answers, however they are divided, and not a byte more") {
   for (const std::size_t more : {0U, 1U}) {
     CAPTURE(more);
-    Talker looks;
-    looks.look(kMost + more);
-    CHECK(looks.cut().has_value() == (more > 0));
-    CHECK((looks.unknown(looks.cut().value_or("none")) > 0) == (more > 0));
-    Talker scans;
-    scans.scan(kMost + more);
-    CHECK(scans.cut().has_value() == (more > 0));
+    const int status = tests::forked([&] {
+      Talker looks;
+      looks.look(kMost + more);
+      const bool unknown = looks.unknown(looks.cut().value_or("none")) > 0;
+      return (looks.cut() ? 1 : 0) + (unknown ? 2 : 0);
+    });
+    CHECK(WEXITSTATUS(status) == (more > 0 ? 3 : 0));
   }
+  CHECK(WEXITSTATUS(tests::forked([] {
+          Talker scans;
+          scans.scan(kMost + 1);
+          return scans.cut() ? 1 : 0;
+        })) == 1);
 }
 
 TEST_CASE("each look has these bytes for itself") {
-  Talker talker;
-  talker.scan(kMost - 1);
-  for (int again = 0; again < 2; ++again) {
-    talker.look(kMost - 1);
-    CHECK_FALSE(talker.cut());
-  }
+  CHECK(tests::forked([] {
+          Talker talker;
+          talker.scan(kMost);
+          talker.look(kMost - 1);
+          return talker.cut() ? 1 : 0;
+        }) == 0);
 }
 
 }  // namespace

@@ -283,13 +283,13 @@ answers() {
   [[ $ANSWER == "$1" ]] || fail "$ANSWER, not $1"
 }
 
-# answers_in_turn EXPECTED [WAITER TICKET]: the same, while planted2, one of three, has the turn, which that does not use
-# up. On a machine so slow that the turn may have ended before, once more: whoever asks then may have given planted2
-# another, or found that none of the three listens.
+# answers_in_turn EXPECTED [WAITER TICKET]: the same, while planted2 has the turn, which that does not use up. On a
+# machine so slow that the turn may have ended before, once more: whoever asks then may have given planted2 another, or
+# found that nobody listens. $PLANT puts the queue back.
 answers_in_turn() {
   local began owner took
   for _ in {1..20}; do
-    plant A 3 1000 20000 '{}'
+    ${PLANT-}
     began=$(now_ms)
     cli A set "$TURN" planted2 px 500 >/dev/null
     ask "${@:2}"
@@ -304,6 +304,7 @@ answers_in_turn() {
 
 @test "order: a turn refuses everybody but its owner and those who stand before it" {
   servers 1
+  local PLANT='plant A 3 1000 20000 {}'
   answers_in_turn 'turn planted2'
   answers_in_turn 'turn planted2' late 2000
   answers_in_turn 'turn planted2' planted3 1002

@@ -38,7 +38,7 @@ std::string kept_for(const std::string& waiter) {
   return "kept for " + (who ? run_of(*who) : "an earlier waiter") + ", which ";
 }
 
-/// What a run hears from which the lock was revoked.
+/// What a run says of the process that revoked its lock.
 std::string taken_by(const records::Holder& who) {
   return (who.replaces ? ": replaced by " : " was revoked by ") + process(who);
 }

@@ -240,10 +240,11 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   }
   reserve_.reset();
   start_->job_control.start_failed();
-  if (too_late || (told && message.kind == WorkerMessage::Kind::job_too_late))
+  if (too_late || (told && message.kind == WorkerMessage::Kind::job_too_late)) {
     return lock::JobTooLate{};
-  if (told)
-    return message.kind == WorkerMessage::Kind::not_started ? kSystemFailed : cannot_run(message);
+  }
+  if (told && message.kind == WorkerMessage::Kind::not_started) return kSystemFailed;
+  if (told) return cannot_run(message);
   run_.out.line(
       fmt::format("redlock: {}: the process that starts the job (pid {}) {} before it reported the "
                   "start; if the job had begun, redlock killed it",

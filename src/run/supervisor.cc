@@ -54,6 +54,7 @@ Exit Supervisor::watch() {
   }
   pass_on(os::boot_now());
   witness_.end();
+  run_.tree.exclude(-1);
   const std::optional<Exit> job = supervision_.job();
   job_control_.take_terminal_back(stopped_job() || (job && job->status > 128));
   if (!watch_.alone()) return supervision_.exit();

@@ -2,7 +2,7 @@
 //
 // A process with `redlock run`, in both simulators: the loop around a real lock::Session, driven by
 // the same lock::Drive, with a link to each server. Absent on purpose: what redlock is asked for,
-// its job, and what is checked or measured. Whoever derives from it has those.
+// its job, and what is checked or measured: a derived class has those.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,7 @@ class Run : public lock::Performer {
   /// The answers, from where the turn was interrupted.
   void finish_turn(lock::Instant local);
   void step(lock::Event event, lock::Instant local) { drive_->step(std::move(event), local); }
-  /// Requests, the queue, and Measure. All other effects are left to whoever derives from it.
+  /// Requests, the queue, and Measure. A derived class carries out all other effects.
   void perform(const lock::Effect& effect, lock::Instant local) override;
   void woken(std::uint32_t run, lock::Duration in) {
     hear(run, [&] { woken_ = std::min(in, woken_.value_or(in)); });

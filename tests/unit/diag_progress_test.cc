@@ -51,6 +51,15 @@ TEST_CASE("progress: the whole line") {
         "waited 0:41 of 10:00");
 }
 
+TEST_CASE("progress: a waiter that cannot share the lock and comes first, if it is known") {
+  WaitFacts now = facts();
+  now.state.refusal->blocker = "shared:aaaa";
+  now.state.refusal->waits_before = held("./write", kNow - 5s).holder;
+  CHECK(live(now).starts_with("deploy-shop: kept for root@db7 (./write) for 5 s · "));
+  now.state.refusal->waits_before = "";
+  CHECK(live(now).starts_with("deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · "));
+}
+
 TEST_CASE("progress: less room, less words, and the time to the last") {
   CHECK(columns(live(facts())) == 96);
   CHECK(live(facts(), 96) == live(facts()));

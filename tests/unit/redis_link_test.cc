@@ -79,7 +79,7 @@ std::vector<Ending> endings() {
 
 }  // namespace
 
-TEST_CASE("a connection that has ended waits for nothing, and the next request begins anew") {
+TEST_CASE("link: after its end a connection has no deadline, and the next request connects again") {
   for (const Ending& ending : endings()) {
     CAPTURE(ending.name);
     Scene scene;

@@ -210,7 +210,7 @@ assert_not_begun() {
 }
 # worker_of TOP: the PID of its worker, which gets its name when the job runs.
 worker_of() {
-  wait_until "$BOUND" eval '! no_worker "$1"' >&2
+  wait_until "$BOUND" has_worker "$1" >&2
   pgrep -P "$1" -x redlock-worker
 }
 
@@ -240,7 +240,8 @@ worker_of() {
   assert_contains "$stderr" 'poll: Cannot allocate memory, trying again'
   nobody_beats
 }
-no_worker() { ! pgrep -P "$1" -x redlock-worker >/dev/null; }
+no_worker() { ! has_worker "$1"; }
+has_worker() { pgrep -P "$1" -x redlock-worker >/dev/null; }
 
 @test "a stopped job whose worker was killed is not continued when its lease is over, and that is 80" {
   local worker pid stopped_at

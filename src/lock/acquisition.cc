@@ -206,6 +206,10 @@ void Acquisition::take_probe(Instant now, Effects& effects) {
   in_round_ = false;
   if (attempt_.done()) return give_up(State::done, effects);
   if (is_hopeless()) return give_up(State::unavailable, effects);
+  if (tries_once() && refusals_last(now)) {
+    split_ = false;
+    return give_up(State::conflict, effects);
+  }
   end_attempt(effects);
   rest(now, pauses_.after_silence());
 }
@@ -226,7 +230,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     return;
   }
   if (verdict == Verdict::done) return give_up(State::done, effects);
-  if (verdict == Verdict::split && same_refusals_as_last_round()) verdict = Verdict::conflict;
+  if (verdict == Verdict::split && refusals_last(now)) verdict = Verdict::conflict;
   if (verdict == Verdict::conflict || verdict == Verdict::split) {
     const SlotChoice::Next next = slot_choice_.choose(attempt_);
     if (next == SlotChoice::Next::split) verdict = Verdict::split;
@@ -316,9 +320,10 @@ void Acquisition::rest(Instant now, Duration pause) {
   if (now < last_question) next_round_ = std::min(next_round_, last_question);
 }
 
-/// If so, the lock is held: contenders that are still taking it change from round to round. But as
-/// long as a server refuses for a turn, it may be free.
-bool Acquisition::same_refusals_as_last_round() {
+/// If so, the lock is held: a contender in vain keeps its votes for one round, and that takes a
+/// server time-out if a server is silent. But as long as a server refuses for a turn, it may be
+/// free.
+bool Acquisition::refusals_last(Instant now) {
   std::vector<std::string> refusals(attempt_.votes().size());
   bool turns = false;
   for (ServerIndex server = 0; server < refusals.size(); ++server) {
@@ -327,10 +332,10 @@ bool Acquisition::same_refusals_as_last_round() {
     turns = turns || vote.refusal.turn;
     refusals[server] = vote.refusal.blocker;
   }
-  const bool same = !turns && refusals == last_refusals_ &&
-                    attempt_.refused() >= blocking_minority(refusals.size());
+  if (refusals != last_refusals_) refused_since_ = now;
   last_refusals_ = std::move(refusals);
-  return same;
+  return !turns && now - refused_since_ > plan_.server_timeout &&
+         attempt_.refused() >= blocking_minority(last_refusals_.size());
 }
 
 /// Releases the token wherever the attempt may have left it; where an answer is still to come, that

@@ -137,7 +137,7 @@ class Acquisition {
   void rest(Instant now, Duration pause);
   [[nodiscard]] Instant wait_limit() const;
   [[nodiscard]] Instant server_limit() const;
-  [[nodiscard]] bool same_refusals_as_last_round();
+  [[nodiscard]] bool refusals_last(Instant now);
   [[nodiscard]] Attempt next_attempt(AttemptId id) const {
     return {id, attempt_.votes().size(), slot_choice_.slot()};
   }
@@ -174,7 +174,8 @@ class Acquisition {
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;
-  std::vector<std::string> last_refusals_;
+  std::vector<std::string> last_refusals_;  ///< by server; all the same since refused_since_
+  Instant refused_since_{};
 };
 
 }  // namespace redlock::lock

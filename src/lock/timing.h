@@ -136,7 +136,7 @@ struct Plan {
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
   /// If the servers confirm that an ancestor holds this lock, we get a further hold of it.
   std::optional<Inherited> inherited{};
-  Duration server_timeout;  ///< how long to wait for the last answers after giving up
+  Duration server_timeout;  ///< for each request; also how long to wait for the last answers
   /// A server answers when its replicas have the change: only then does it read what follows.
   bool replicated = false;
   std::uint64_t seed;  ///< of the jitter

@@ -64,6 +64,8 @@ class Checks {
   }
   /// The loop has told the session: well, or badly or because it was stopped.
   void job_exited(std::size_t client, bool well);
+  /// So it fails, also if its main process had ended well: other processes of the job still live.
+  void stops(std::size_t client) { holds_[client].ended_well = false; }
   void paused(std::size_t client) { leases_[client].paused = true; }
   void resumed(std::size_t client);
   /// A server carried out an acquire and granted it.

@@ -138,8 +138,10 @@ void Client::perform(const lock::Effect& effect, lock::Instant local) {
     if (const auto* released = std::get_if<lock::report::Released>(report)) {
       holds_ = released->holds;
     }
-    const auto* stopping = std::get_if<lock::report::Stopping>(report);
-    if (stopping != nullptr && stopping->reason == lock::StopReason::lost) check_loss();
+    if (const auto* stopping = std::get_if<lock::report::Stopping>(report)) {
+      checks().stops(index_);
+      if (stopping->reason == lock::StopReason::lost) check_loss();
+    }
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order, local);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {

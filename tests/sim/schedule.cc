@@ -119,10 +119,10 @@ void Schedule::draw_holds(Random& random) {
 }
 
 /// In every fifth schedule, by numbers of their own: what a run that failed leaves, of some hosts
-/// that have one lock, and have it alone.
+/// that have one lock, and have it alone. Nobody waits until a replica has it.
 void Schedule::draw_failure_holds() {
   Random random(seed ^ 0x6661696cU);
-  if (cron || !random.percent(20)) return;
+  if (cron || waits_for_replicas || !random.percent(20)) return;
   for (std::size_t i = 0; i < clients; ++i) {
     ClientHost& host = client[i];
     const Time length = random.between(1ms, timing.ttl * 3);

@@ -218,3 +218,21 @@ one_hold() {
   answers held leave_held "${hold[@]}" 1000 '{"maintenance":1}'
   assert_between 20000 "$(cli A pttl L)" 40000
 }
+
+@test "hold-on-failure: an end by force first stops the job of a run inside" {
+  servers 3
+  cat >"$SCRATCH/inner" <<'END'
+trap 'sleep 1; echo x >"$2"; exit 3' TERM
+echo x >"$1"
+while :; do sleep 0.05; done
+END
+  run --separate-stderr fails 1h L -- sh -c '"$0" run L -- sh "$1/inner" "$1/begun" "$1/over" </dev/null >/dev/null 2>&1 &
+    until [ -e "$1/begun" ]; do sleep 0.05; done; exit 5' "$REDLOCK" "$SCRATCH"
+  assert_status 5
+  run --separate-stderr "$REDLOCK" release --force -y L
+  assert_status 0
+  assert_contains "$stderr" 'lock "L" is revoked: a run inside the one that failed still holds it, and stops its job first'
+  assert_contains "$stderr" 'lock "L" is free: the maintenance hold of '
+  [[ -e $SCRATCH/over ]] || fail "the job of the run inside had not ended"
+  run -0 "$REDLOCK" run -n L -- true
+}

@@ -61,6 +61,14 @@ bool confirmed(std::string_view question) {
   return word == "y\n" || word == "Y\n" || word == "yes\n" || word == "Yes\n" || word == "YES\n";
 }
 
+/// Whether a run inside the holder's job holds the lock, too.
+bool is_joined(const observe::Observed& lock) {
+  return std::ranges::any_of(lock.seen, [](const auto& seen) {
+    const auto* sighting = std::get_if<lock::Sighting>(&seen);
+    return sighting != nullptr && sighting->holds > 1;
+  });
+}
+
 /// Throws if `pattern`, a name that no lock has, looks like a pattern, and matches other locks.
 void refuse_pattern(const std::string& pattern, const config::Settings& settings) {
   constexpr std::size_t kMost = 10;
@@ -232,6 +240,7 @@ class Forcing {
     if (state == State::undecided) {
       return "Delete the keys shown, although jobs may be running under them?";
     }
+    if (hold_ && is_joined(lock_)) return "Stop the job of a run inside, and end the hold?";
     if (hold_) return "End the maintenance hold?";
     if (unattended()) {
       return removes() ? "Release the lock immediately, although redlock would stop no process?"
@@ -272,6 +281,7 @@ class Forcing {
     revoked_ = true;
     if (!removes() && has_failed_since()) return take_away();
     if (removes()) {
+      if (hold_ && !request_.now && is_joined(lock_) && !await_joined()) return too_few_to_tell();
       if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);
       // The other servers would still be a quorum for the holder.
       return not_deleted(0, takeover);
@@ -381,28 +391,42 @@ class Forcing {
             : fmt::format(" is {}, and may not be free; try again: {}", known, why));
   }
 
-  /// Looks again and again, until a quorum no longer shows the holder. Gives up when the lock must
-  /// have expired 10 s ago: too few servers answer.
-  ExitStatus wait() {
+  /// A run inside the one that failed may still have its job. It has been told to stop that.
+  [[nodiscard]] std::optional<observe::Observed> await_joined() const {
+    say(" is revoked: a run inside the one that failed still holds it, and stops its job first");
+    return look_until([this](const auto& next) {
+      return (next.knows_enough() && !is_joined(next)) || is_gone(next, lock_);
+    });
+  }
+
+  ExitStatus wait() const {
+    const auto next = look_until([this](const auto& each) { return is_gone(each, lock_); });
+    if (!next) return too_few_to_tell();
+    const State state = next->judgement.state;
+    say(state == State::free ? " is free"
+                             : fmt::format(" is free of its old holder, and {}",
+                                           observe::appearance_of(state).word));
+    return ExitStatus::ok;
+  }
+
+  /// Looks again and again. None when the lock must have expired 10 s ago: too few servers answer.
+  template <class Over>
+  std::optional<observe::Observed> look_until(Over is_over) const {
     constexpr lock::Duration kLongestPause = milliseconds(500);
-    constexpr lock::Duration kPatience = std::chrono::seconds(10);
-    const lock::Instant limit =
-        lock_.most_left ? os::boot_now() + *lock_.most_left + kPatience : lock::kNever;
+    const lock::Instant limit = lock_.most_left
+                                    ? os::boot_now() + *lock_.most_left + std::chrono::seconds(10)
+                                    : lock::kNever;
     for (lock::Duration pause = milliseconds(50);; pause = std::min(pause * 2, kLongestPause)) {
-      const observe::Observed next = observe::look_at(request_.name, settings_);
-      const State state = next.judgement.state;
-      if (is_gone(next, lock_)) {
-        const std::string_view word = observe::appearance_of(state).word;
-        say(state == State::free ? " is free"
-                                 : fmt::format(" is free of its old holder, and {}", word));
-        return ExitStatus::ok;
-      }
-      if (os::boot_now() >= limit) {
-        return fail(ExitStatus::unavailable,
-                    ": too few servers answer, and it is unknown whether the job has ended");
-      }
+      observe::Observed next = observe::look_at(request_.name, settings_);
+      if (is_over(next)) return next;
+      if (os::boot_now() >= limit) return std::nullopt;
       rest(pause);
     }
+  }
+
+  ExitStatus too_few_to_tell() const {
+    return fail(ExitStatus::unavailable,
+                ": too few servers answer, and it is unknown whether the job has ended");
   }
 
   [[nodiscard]] bool removes() const { return hold_ || request_.now; }
@@ -411,7 +435,7 @@ class Forcing {
   const config::Settings& settings_;
   std::string name_;  ///< as sentences name the lock
   observe::Observed lock_;
-  bool hold_ = false;     ///< it is a maintenance hold: there is no job to wait for
+  bool hold_ = false;     ///< it is a maintenance hold, of which only a run inside has a job
   bool failed_ = false;   ///< it became one after we had looked
   bool revoked_ = false;  ///< on enough servers: its holder has no quorum
 };

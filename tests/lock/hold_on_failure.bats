@@ -189,11 +189,50 @@ one_hold() {
   assert_between 3590000 "$(cli A pttl L)" 3600000
   assert_between 3600000 "$(cli A pttl "$HOLDER")" 3610000
   [[ $(cli A hget "$HOLDER" "$TOKEN") == '{"maintenance":1}' && $(cli A hexists "$HOLDER" "keep:$TOKEN") == 0 ]]
-  answers held leave_held "${hold[@]}" 1000 '{}'
+  answers held leave_held "${hold[@]}" 1000 '{"maintenance":1}'
   assert_between 3590000 "$(cli A pttl L)" 3600000
   cli A set L "revoked:$TOKEN {}" px 60000 >/dev/null
   answers released leave_held "${hold[@]}" 3600000 '{}'
   answers missing leave_held "${hold[@]}" 3600000 '{}'
   cli A set L "$OTHER" >/dev/null
   answers "not_mine $OTHER" leave_held "${hold[@]}" 3600000 '{}'
+}
+
+@test "hold-on-failure: a hold that is shorter than the ttl lasts as long as redlock says" {
+  servers 1
+  run --separate-stderr fails 20s --ttl 60s L -- false
+  assert_status 1
+  assert_contains "$stderr" 'lock "L" is held for maintenance for 20 s (--hold-on-failure)'
+  assert_between 1 "$(cli A pttl L)" 20000
+}
+
+@test "hold-on-failure: a short hold cuts neither what a run inside still holds, nor its minimum hold" {
+  start_server A
+  local hold=(2 L "$HOLDER" "$TOKEN" "$TOKEN") soon
+  soon=$((($(date +%s) + 40) * 1000))
+  cli A set L "$TOKEN" px 60000 >/dev/null
+  cli A hset "$HOLDER" "$TOKEN" '{}' "holds:$TOKEN" "$TOKEN 1 $OTHER $soon" >/dev/null
+  answers held leave_held "${hold[@]}" 1000 '{"maintenance":1}'
+  assert_between 30000 "$(cli A pttl L)" 60000
+  cli A hset "$HOLDER" "$TOKEN" '{}' "holds:$TOKEN" "$TOKEN 1" "keep:$TOKEN" "$soon" >/dev/null
+  answers held leave_held "${hold[@]}" 1000 '{"maintenance":1}'
+  assert_between 20000 "$(cli A pttl L)" 40000
+}
+
+@test "hold-on-failure: an end by force first stops the job of a run inside" {
+  servers 3
+  cat >"$SCRATCH/inner" <<'END'
+trap 'sleep 1; echo x >"$2"; exit 3' TERM
+echo x >"$1"
+while :; do sleep 0.05; done
+END
+  run --separate-stderr fails 1h L -- sh -c '"$0" run L -- sh "$1/inner" "$1/begun" "$1/over" </dev/null >/dev/null 2>&1 &
+    until [ -e "$1/begun" ]; do sleep 0.05; done; exit 5' "$REDLOCK" "$SCRATCH"
+  assert_status 5
+  run --separate-stderr "$REDLOCK" release --force -y L
+  assert_status 0
+  assert_contains "$stderr" 'lock "L" is revoked: a run inside the one that failed still holds it, and stops its job first'
+  assert_contains "$stderr" 'lock "L" is free: the maintenance hold of '
+  [[ -e $SCRATCH/over ]] || fail "the job of the run inside had not ended"
+  run -0 "$REDLOCK" run -n L -- true
 }

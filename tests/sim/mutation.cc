@@ -49,7 +49,7 @@ constexpr Patch kPatches[] = {
     {"cool_any", "if rest>0 and value==token then", "if rest>0 then"},
     // The hold of a run that failed ends with the lease; or begins when the lock was free.
     {"hold_unkept", "redis.call('PEXPIRE',KEYS[1],left)", ""},
-    {"hold_freed", "local left=math.max(redis.call('PTTL',KEYS[1]),rest)\n",
+    {"hold_freed", "local left=math.max(rest,keep - clock)\n",
      "redis.call('DEL',KEYS[1])\nlocal left=rest\n"},
     // --once
     {"mark_unseen", "if period>0 and(not ours or joins)then", "if false then"},

@@ -5,7 +5,8 @@
 --
 -- KEYS[1]  the lock, KEYS[2] the holder hash
 -- ARGV[1]  the lock's token, ARGV[2] our hold, as in leave.lua
--- ARGV[3]  how long the hold lasts, in ms. If the lock lives longer, it keeps that
+-- ARGV[3]  how long the hold lasts, in ms. If processes that joined still hold the lock, or left a longer minimum
+--          hold, or if this request comes once more, the lock does not live shorter than it would
 -- ARGV[4]  the record of the hold, as JSON
 --
 -- {'held'}, {'released'}, {'missing'}, {'not_mine', value}    as in release.lua
@@ -20,10 +21,15 @@ if value ~= token then
   redis.call('DEL', KEYS[1])
   return {'released'}
 end
-local left = math.max(redis.call('PTTL', KEYS[1]), rest)
+local others = find_others()
+local keep = tonumber(field(KEYS[2], 'keep:' .. token, 16):match('^%d+$')) or 0
+local left = math.max(rest, keep - clock)
+-- Somebody may have extended the hold since an earlier request made it.
+local made = field(KEYS[2], token, 8192) == ARGV[4]
+if made or not others or #others > 0 then left = math.max(redis.call('PTTL', KEYS[1]), left) end
 redis.call('PEXPIRE', KEYS[1], left)
 -- Processes that joined go on with their holds, and leave ours.
-local holds = token .. (' %.0f'):format(clock + left) .. table.concat(find_others() or {})
+local holds = token .. (' %.0f'):format(clock + left) .. table.concat(others or {})
 redis.pcall('HSET', KEYS[2], token, ARGV[4], 'holds:' .. token, holds)
 redis.pcall('HDEL', KEYS[2], 'keep:' .. token, 'lease:' .. token)
 redis.pcall('PEXPIRE', KEYS[2], left + 10000)

@@ -266,13 +266,13 @@ void Session::release_lease() {
   wants_hold_ = plan_.timing.hold_on_failure > Duration::zero() && !is_join(lease().attempt()) &&
                 outcome_->kind == Outcome::Kind::job_ended &&
                 (outcome_->number != 0 || job_->stopping());
+  keep_until_ = was_ours() ? lease().keep_until() : Instant{};
+  if (leaves_hold()) keep_until_ = std::max(keep_until_, now_ + plan_.timing.hold_on_failure);
+  cools_ = keep_until_ > now_;
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // The mark goes first on every connection: a process that finds the lock free finds the mark.
   const Duration period = mark_of(plan_) == Mark::build ? kBuildLasts : plan_.timing.once;
   if (may_mark()) done_marks_.mark(job_->began(), period, now_, effects_);
-  keep_until_ = was_ours() ? lease().keep_until() : Instant{};
-  if (leaves_hold()) keep_until_ = std::max(keep_until_, now_ + plan_.timing.hold_on_failure);
-  cools_ = keep_until_ > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     // Even if our lease is over: a process that joined may have kept the lock since then.
     acquisition_.release().leave(server, lease().attempt(), keep_until_, now_, effects_,
@@ -389,7 +389,7 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
            .held = now_ - won_at_,
            .stopped = job_->stop_reason()};
   if (outcome_) line.status = outcome_->number;
-  if (carrier == Log::Carrier::leave && leaves_hold()) line.hold = plan_.timing.hold_on_failure;
+  if (carrier == Log::Carrier::leave && leaves_hold()) line.hold = keep_until_ - now_;
   effects_.emplace_back(line);
 }
 

@@ -287,7 +287,8 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
   const std::vector<std::string> argv = run_.stage.argv();
   const bool for_shell = status == ExitStatus::not_found && is_for_shell(argv);
   run_.out.line(
-      fmt::format("redlock: cannot run {}: {}{}", diag::printable(argv.front(), 200),
+      fmt::format("redlock: cannot run {}: {}{}",
+                  argv.front().empty() ? "''" : diag::printable(argv.front(), 200),
                   message.kind == WorkerMessage::Kind::no_process
                       ? std::strerror(message.value)
                       : os::why_not_run(argv.front(), message.value),

@@ -235,7 +235,7 @@ LOADER
 @test "127: there is no such command" {
   refuses 127 /nonexistent/command run L -- /nonexistent/command
   refuses 127 no-such-command run L -- no-such-command
-  refuses 127 'cannot run' run L -- ''
+  refuses 127 "cannot run '': No such file" run L -- ''
   assert_nothing_left A
 }
 

@@ -3,6 +3,7 @@
 // --hold-on-failure: the lock of a run that failed becomes a maintenance hold.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "lock_harness.h"
@@ -86,16 +87,19 @@ TEST_CASE("hold-on-failure: a job that was stopped has failed, whatever its stat
 }
 
 TEST_CASE("hold-on-failure: the log line of the run says for how long, and the hold is told once") {
-  Harness harness = running_with_hold(failing_plan());
-  harness.step(JobExited{2});
-  std::vector<Log> lines;
-  for (const Effect& effect : harness.effects) {
-    if (const auto* line = std::get_if<Log>(&effect)) lines.push_back(*line);
+  for (const Duration min_hold : {Duration(0s), Duration(2h)}) {
+    CAPTURE(min_hold.count());
+    Harness harness = running_with_hold(failing_plan(min_hold));
+    harness.step(JobExited{2});
+    std::vector<Log> lines;
+    for (const Effect& effect : harness.effects) {
+      if (const auto* line = std::get_if<Log>(&effect)) lines.push_back(*line);
+    }
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].event == Log::Event::released);
+    CHECK(lines[0].status == 2);
+    CHECK(lines[0].hold == std::max<Duration>(min_hold, 1h));
   }
-  REQUIRE(lines.size() == 1);
-  CHECK(lines[0].event == Log::Event::released);
-  CHECK(lines[0].status == 2);
-  CHECK(lines[0].hold == 1h);
 }
 
 TEST_CASE("hold-on-failure: a lost lock becomes no hold, and that is said") {

@@ -381,13 +381,11 @@ class Forcing {
             : fmt::format(" is {}, and may not be free; try again: {}", known, why));
   }
 
-  /// Looks again and again, until a quorum no longer shows the holder. Gives up when the lock must
-  /// have expired 10 s ago: too few servers answer.
+  /// Looks again and again, until a quorum no longer shows the holder. Gives up at wait_limit():
+  /// too few servers answer.
   ExitStatus wait() {
     constexpr lock::Duration kLongestPause = milliseconds(500);
-    constexpr lock::Duration kPatience = std::chrono::seconds(10);
-    const lock::Instant limit =
-        lock_.most_left ? os::boot_now() + *lock_.most_left + kPatience : lock::kNever;
+    const lock::Instant limit = wait_limit(lock_, os::boot_now());
     for (lock::Duration pause = milliseconds(50);; pause = std::min(pause * 2, kLongestPause)) {
       const observe::Observed next = observe::look_at(request_.name, settings_);
       const State state = next.judgement.state;
@@ -417,6 +415,11 @@ class Forcing {
 };
 
 }  // namespace
+
+lock::Instant wait_limit(const observe::Observed& seen, lock::Instant now) {
+  constexpr lock::Duration kPatience = std::chrono::seconds(10);
+  return seen.most_left ? now + *seen.most_left + kPatience : lock::kNever;
+}
 
 ExitStatus carry_out(const cli::ForceRelease& request) {
   return Forcing(request).run();

@@ -409,13 +409,11 @@ class Forcing {
     return ExitStatus::ok;
   }
 
-  /// Looks again and again. None when the lock must have expired 10 s ago: too few servers answer.
+  /// Looks again and again. None at wait_limit(): too few servers answer.
   template <class Over>
   std::optional<observe::Observed> look_until(Over is_over) const {
     constexpr lock::Duration kLongestPause = milliseconds(500);
-    const lock::Instant limit = lock_.most_left
-                                    ? os::boot_now() + *lock_.most_left + std::chrono::seconds(10)
-                                    : lock::kNever;
+    const lock::Instant limit = wait_limit(lock_, os::boot_now());
     for (lock::Duration pause = milliseconds(50);; pause = std::min(pause * 2, kLongestPause)) {
       observe::Observed next = observe::look_at(request_.name, settings_);
       if (is_over(next)) return next;
@@ -441,6 +439,11 @@ class Forcing {
 };
 
 }  // namespace
+
+lock::Instant wait_limit(const observe::Observed& seen, lock::Instant now) {
+  constexpr lock::Duration kPatience = std::chrono::seconds(10);
+  return seen.most_left ? now + *seen.most_left + kPatience : lock::kNever;
+}
 
 ExitStatus carry_out(const cli::ForceRelease& request) {
   return Forcing(request).run();

@@ -16,6 +16,10 @@ namespace redlock::force {
 /// Throws Error (64, 71, 78).
 ExitStatus carry_out(const cli::ForceRelease& request);
 
+/// Until when --wait looks for the holder of a lock that was like this `now`: for 10 s after all of
+/// its keys must have expired. kNever: they have no time to live.
+[[nodiscard]] lock::Instant wait_limit(const observe::Observed& seen, lock::Instant now);
+
 /// Takes a lock away, as redlock has just seen it, on all servers at the same time: on the servers
 /// that agree or, if no quorum agrees, on every server that shows a key. Throws Error (71, 78).
 class Takeover {

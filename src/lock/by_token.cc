@@ -58,9 +58,10 @@ void ByToken::record(const Reply& reply, Instant now, Effects& effects) {
 
 void ByToken::take_answer(Voter& voter, const Reply& reply) const {
   voter.last = reply.answer;
-  if (const auto* silence = std::get_if<Unreachable>(&reply.answer)) {
+  const auto* const silence = std::get_if<Unreachable>(&reply.answer);
+  voter.permanent = silence != nullptr && silence->permanent;
+  if (silence != nullptr) {
     voter.failed_before = true;
-    voter.permanent = silence->permanent;
     return;
   }
   const bool yes = std::holds_alternative<Renewed>(reply.answer) ||

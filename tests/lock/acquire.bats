@@ -236,19 +236,6 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   assert_between $(($(now_ms) + 30000)) "${note#"$token "}" $(($(now_ms) + 60000))
 }
 
-@test "renew: a foreign record with a ttl that cannot be is not followed" {
-  servers 1
-  local ttl
-  for ttl in 99999999999 1 -5; do
-    acquire --ttl 20s L
-    cli A hset 'redlock:{L}:holder' "$token" "{\"ttl\":$ttl}"
-    renew L "$token"
-    assert_status 0
-    assert_between 25000 "$(cli A pttl L)" 30000
-    release L "$token"
-  done
-}
-
 @test "renew: for what it was taken with, or for --ttl; never less than it has" {
   servers 3
   acquire --ttl 15s L

@@ -290,7 +290,7 @@ MISTAKES = [
     M("hold/by_token.cc", "!look_up(settings_, possession_.lock.name, possession_.token).held", "true",
       "a key that stays counts as released", ["lock/acquire: a key that is not of the token's kind stays"]),
     M("hold/by_token.cc", "holder->ttl > (holder->maintenance ? 720h : 24h)", "false",
-      "a record of a foreign program makes a lock of a century", ["lock/acquire: renew: a foreign record"]),
+      "a record of a foreign program makes a lock of a century", ["unit"]),
     M("hold/by_token.cc", "recorded_ttl(possession.holder).value_or(request.settings.ttl)", "std::chrono::milliseconds(1000)",
       "a keeper puts back what was released", ["lock/acquire: release: the servers remember it"]),
     M("force/force_release.cc", "if (hold_ && !request_.now && is_joined(lock_) &&", "if (false &&",

@@ -219,6 +219,28 @@ TEST_CASE("diagnosis: a server that gave no vote, though it could") {
   CHECK(verdict() == Level::outage);
 }
 
+TEST_CASE("diagnosis: a lock that was used before waits until a quorum is trusted") {
+  for (int each = 0; each < 64; ++each) {
+    const std::array<int, 3> waits{each % 4, each / 4 % 4, each / 16};  // 3: it gave no vote
+    for (const bool kept_data : {false, true}) {
+      CAPTURE(each);
+      check::SelfTestResult self_test;
+      for (const int wait : waits) {
+        auto& server = self_test.servers.emplace_back();
+        if (wait == 3) continue;
+        server.acquired = lock::Granted{.run_id = {}, .distrusted_for = std::chrono::seconds(wait)};
+        server.kept_data = kept_data;
+      }
+      const auto trusted_at = [&waits](int wait) {
+        return std::ranges::count_if(waits, [wait](int other) { return other <= wait; }) >= 2;
+      };
+      const bool used = kept_data || std::ranges::count(waits, 0) > 0;
+      const int least = !used || trusted_at(0) ? 0 : trusted_at(1) ? 1 : trusted_at(2) ? 2 : 0;
+      CHECK(known_name_waits(self_test).count() == least);
+    }
+  }
+}
+
 TEST_CASE("diagnosis: how a lock that was not had is told") {
   check::SelfTestResult self_test;
   self_test.servers.resize(1);

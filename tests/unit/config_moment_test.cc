@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 /// The zone of a test, an hour east in winter and two in summer.
 class Zone {
  public:
-  Zone() { set("CET-1CEST,M3.5.0,M10.5.0/3"); }
+  explicit Zone(const char* zone = "CET-1CEST,M3.5.0,M10.5.0/3") { set(zone); }
   ~Zone() { set("UTC0"); }
   Zone(const Zone&) = delete;
   Zone& operator=(const Zone&) = delete;
@@ -120,6 +120,21 @@ TEST_CASE("moments: an hour that comes twice") {
        {"2026-10-25 02:30 +0200", "2026-10-25 01:30", "2026-10-25 03:00", "2h"}) {
     CAPTURE(text);
     CHECK(past(text, kNow, &repeated));
+    CHECK_FALSE(repeated);
+  }
+}
+
+TEST_CASE("moments: a day by its name begins with the first of two midnights, without a warning") {
+  const Zone zone("CST5CDT,M3.2.0/0,M11.1.0/1");  // Cuba
+  const milliseconds first = *past("2026-11-01T04:00Z", kNow);
+  bool repeated = false;
+  CHECK(past("2026-11-01", kNow, &repeated) == first);
+  CHECK(past("11-01 00:00", kNow, &repeated) == first + 1h);
+  CHECK(repeated);
+  for (const auto& [day, now] : {std::pair{"today", 12h}, {"yesterday", 36h}, {"tomorrow", -12h}}) {
+    CAPTURE(day);
+    const Tense tense = now < 0h ? Tense::future : Tense::past;
+    CHECK(in(tense, day, first + now, &repeated) == first);
     CHECK_FALSE(repeated);
   }
 }

@@ -47,5 +47,16 @@ TEST_CASE("server list: other servers have other hashes") {
   CHECK(hashes.size() >= uris.size() + 2999);
 }
 
+TEST_CASE("our record: whoever reads or has a slot need not be alone") {
+  for (const bool shared : {false, true}) {
+    for (const std::size_t slots : {0U, 1U, 3U}) {
+      config::Settings settings;
+      settings.shared = shared;
+      settings.slots = slots;
+      CHECK(describe_ourselves(settings, {}).shared == (shared || slots > 0));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace redlock::driver

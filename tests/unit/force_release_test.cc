@@ -226,7 +226,7 @@ TEST_CASE("force: a lock that is revoked already is revoked again, and deleted w
 
 TEST_CASE(
     "force: a key that was left over is deleted only if it is still the same two seconds later") {
-  enum class Then { same, another, nothing, held };
+  enum class Then { same, another, nothing, held, held_by_another };
   struct Case {
     Then then;
     std::array<int, kServers> looks{};
@@ -234,8 +234,8 @@ TEST_CASE(
     std::unique_ptr<tests::AnsweringServers> servers{};
     pid_t pid = -1;
   };
-  std::array<Case, 4> cases{Case{Then::same}, Case{Then::another}, Case{Then::nothing},
-                            Case{Then::held}};
+  std::array<Case, 5> cases{Case{Then::same}, Case{Then::another}, Case{Then::nothing},
+                            Case{Then::held}, Case{Then::held_by_another}};
   for (Case& each : cases) {
     const auto reply = [&each](const Asked& asked) {
       if (asked.name == "remove") ++each.removes;
@@ -243,9 +243,10 @@ TEST_CASE(
       if (asked.name != "look") return tests::usual_reply(asked.name);
       const bool later = each.looks.at(asked.server)++ > 0;
       const bool shows = asked.server == 0 ? !later || each.then != Then::nothing
-                                           : later && each.then == Then::held;
+                                           : later && each.then >= Then::held;
       if (!shows) return tests::Shown{}.wire();
-      const bool other = later && each.then == Then::another;
+      const Then changes = asked.server == 0 ? Then::another : Then::held_by_another;
+      const bool other = later && each.then == changes;
       return tests::Shown{
           .type = "string", .value = other ? kOther : kToken, .left = 40'000, .holder = "{}"}
           .wire();
@@ -309,6 +310,16 @@ TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look 
       }
     }
   }
+}
+
+TEST_CASE("force --wait: gives up ten seconds after the longest-lived key must have expired") {
+  using namespace std::chrono_literals;
+  const lock::Instant now(1h);
+  observe::Observed seen;
+  CHECK(wait_limit(seen, now) == lock::kNever);
+  seen.least_left = 1s;
+  seen.most_left = 9s;
+  CHECK(wait_limit(seen, now) == now + 19s);
 }
 
 TEST_CASE("force --now: a reader that enters between the look and the revocation is buried, too") {

@@ -28,6 +28,7 @@ enum class Server { holds, gone, changed, refuses };
 struct Scene {
   std::array<Server, kServers> servers{};
   std::string token = kToken;
+  std::string record = R"("ttl":30000)";  ///< of the holder, besides who it is
   std::array<int, kServers> looks{};
   std::vector<Asked> asked{};
   std::mutex mutex{};
@@ -48,7 +49,7 @@ struct Scene {
     const std::lock_guard lock(mutex);
     asked.push_back(request);
     const Server server = servers.at(request.server);
-    const std::string who = R"({"host":"h","user":"u","pid":1,"ttl":30000,"protocol":)" +
+    const std::string who = R"({"host":"h","user":"u","pid":1,)" + record + R"(,"protocol":)" +
                             std::to_string(lock::kProtocol) + "}";
     if (request.name == "look") {
       const bool later = looks.at(request.server)++ > 0;
@@ -136,6 +137,22 @@ TEST_CASE(
         }
       }
     }
+  }
+}
+
+TEST_CASE("renew: for the ttl of the run or of the hold that has the lock, if it can be one") {
+  for (const auto& [record, ttl] : {std::pair{R"("ttl":1000)", "1000"},
+                                    {R"("ttl":999)", "3600000"},
+                                    {R"("ttl":-5)", "3600000"},
+                                    {R"("ttl":86400000)", "86400000"},
+                                    {R"("ttl":86400001)", "3600000"},
+                                    {R"("maintenance":1,"ttl":2592000000)", "2592000000"},
+                                    {R"("maintenance":1,"ttl":2592000001)", "3600000"}}) {
+    CAPTURE(record);
+    Scene scene;
+    scene.record = record;
+    CHECK(status_of<cli::Renew>(scene, std::chrono::seconds(20)) == 0);
+    for (const Asked& renewal : scene.take("renew")) CHECK(renewal.words.back() == ttl);
   }
 }
 

@@ -101,13 +101,6 @@ TEST_CASE("-w bounds a server that never answers, and its acquire is taken back"
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
 
-TEST_CASE("a run that can never work ends immediately") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, no_answer(false, true));
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
-}
-
 TEST_CASE("a server that could never work, and then answers, is hoped for again") {
   for (const bool answers : {false, true}) {
     CAPTURE(answers);
@@ -224,6 +217,18 @@ TEST_CASE(
   CHECK(missing(harness, 0, Harness::start + 58s).empty());
   CHECK_MESSAGE(missing(harness, 3, Harness::start + 61s).empty(), "the wait ends soon after it");
   REQUIRE(harness.session.finished());
+}
+
+TEST_CASE("too few servers: an outage after a lock that was won in vain is told, too") {
+  Plan plan = plan_for(3);
+  plan.patience.server_wait = 30s;
+  Harness harness(plan);
+  CHECK(missing(harness, 2, Harness::start + 2s).size() == 1);
+  if (harness.asked(Op::acquire) == 0) harness.pass_pause();
+  harness.answer_all(3, Op::acquire, Granted{});
+  REQUIRE(harness.count<Spawn>() == 1);
+  harness.step(JobTooLate{});
+  CHECK(missing(harness, 2, Harness::start + 6s).size() == 1);
 }
 
 TEST_CASE("-n: that servers are missing is not told before the end that is so near") {

@@ -72,8 +72,10 @@ TEST_CASE("merged log: times are those of most servers, and of two the earlier")
   CHECK(merge({right, late, ahead}, {})[0].began == kFirst + 30s);
   CHECK(merge({late, right}, {})[0].began == kFirst);
   // An end that was sent twice.
-  const Log twice = latest_first({released(10s, "a", 10s), released(11s, "a", 10s)});
+  const Log twice = latest_first({released(10s, "a", 10s), released(11s, "a", 11s, 80)});
   CHECK(merge({twice}, {})[0].began == kFirst);
+  CHECK(merge({twice}, {})[0].ended == kFirst + 10s);
+  CHECK(merge({twice}, {})[0].entry.status == 0);
   CHECK(merge({twice}, {}).size() == 1);
 }
 

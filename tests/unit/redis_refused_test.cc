@@ -74,6 +74,18 @@ TEST_CASE(
   CHECK(pipeline.empty());
 }
 
+TEST_CASE("what a node has refused is not sent again once it is cancelled") {
+  for (const bool cancelled : {false, true}) {
+    Pipeline pipeline;
+    add(pipeline, Op::acquire, 1, "acquire ");
+    send(pipeline);
+    refuse(pipeline);
+    if (cancelled) pipeline.cancel_unsent(1);
+    pipeline.repeat_refused();
+    CHECK(send(pipeline) == (cancelled ? "" : "acquire "));
+  }
+}
+
 TEST_CASE("a request is repeated five times, and then the refusal is its answer") {
   Pipeline pipeline;
   add(pipeline, Op::leave, 1, "leave ");

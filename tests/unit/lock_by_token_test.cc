@@ -221,6 +221,15 @@ TEST_CASE("by_token: a server that can never be used is not waited for") {
   CHECK(bench.is(ByToken::State::unavailable));
 }
 
+TEST_CASE("by_token: a server that could not be used counts again once it answers") {
+  Bench bench(Op::leave);
+  bench.answer(0, no_answer(false, true));
+  bench.tick(100ms);
+  bench.answer(0, Released{});
+  bench.answer(1, no_answer(false, true));
+  CHECK(bench.is(ByToken::State::trying));
+}
+
 TEST_CASE("by_token: a release that was not heard of may have been carried out") {
   Bench bench(Op::leave, 1);
   bench.answer(0, no_answer());

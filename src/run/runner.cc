@@ -318,8 +318,7 @@ Exit carry_out(const cli::Run& request) {
   redis::ServerSet servers =
       driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
                            plan.inherited ? plan.inherited->token : "");
-  const MetricsFile metrics(settings.metrics_file);
-  const std::string early = metrics.check();
+  const std::string early = check_metrics_file(settings.metrics_file);
   warn(early, settings, out);
   diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
 
@@ -327,7 +326,8 @@ Exit carry_out(const cli::Run& request) {
   Runner runner(run);
   const Exit result = runner.run();
   try {
-    const std::string late = metrics.add(lock.key, runner.facts(), result.status);
+    const std::string late =
+        add_to_metrics_file(settings.metrics_file, lock.key, runner.facts(), result.status);
     if (early.empty()) warn(late, settings, out);  // one warning is enough
   } catch (const std::bad_alloc&) {
     os::last_words("redlock: warning: no metrics: out of memory\n");

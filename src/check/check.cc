@@ -140,7 +140,7 @@ std::vector<Finding> merged(const std::vector<Finding>& findings, std::size_t se
     const auto same = [&finding](const Finding& other) {
       return other.check == finding.check && other.text == finding.text;
     };
-    const auto count = static_cast<std::size_t>(std::ranges::count_if(findings, same));
+    const std::size_t count = lock::how_many(findings, same);
     if (servers > 1 && count == servers) finding.server.clear();
     if (count < servers || std::ranges::none_of(merged, same)) merged.push_back(finding);
   }

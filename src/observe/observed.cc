@@ -238,9 +238,7 @@ std::vector<std::string> Query::complaints() const {
 }
 
 std::size_t Query::reached() const {
-  const Troubles why = troubles();
-  return static_cast<std::size_t>(
-      std::ranges::count_if(why, [](const auto& trouble) { return !trouble; }));
+  return lock::how_many(troubles(), [](const auto& trouble) { return !trouble; });
 }
 
 Observed look_at(const std::string& name, const config::Settings& settings,

@@ -110,7 +110,7 @@ class Acquirer : private driver::Host {
     } catch (const std::exception&) {
       // Once the token is printed, the lock belongs to its reader.
       if (!held_) {
-        give_back();
+        driver::give_back(driver_, plan_, lock_.name, out_);
         throw;
       }
     }
@@ -213,8 +213,6 @@ class Acquirer : private driver::Host {
                           diag::lock_name(lock_.name), config::format_moment(expiry()),
                           observe::release_command(lock_.name)));
   }
-
-  void give_back() noexcept { driver::give_back(driver_, plan_, lock_.name, out_); }
 
   /// Returns nothing if the keeper has the session from now on.
   std::optional<lock::Event> hand_over(const lock::Spawn& order) {

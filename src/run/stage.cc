@@ -8,7 +8,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <new>
 #include <system_error>
 #include <utility>
 

@@ -100,7 +100,7 @@ Exit print_to(const std::string& path, const std::string& text, Exit exit) {
 void complain(const std::vector<std::string>& lines) {
   os::Stderr out;
   for (const std::string& line : lines) out.line("redlock: " + line);
-  out.drain(std::chrono::milliseconds(100));
+  out.drain();
 }
 
 diag::Charset charset_of_locale() {

@@ -115,7 +115,7 @@ class Acquirer : private driver::Host {
       }
     }
     if (held_ && who_.maintenance) say_held();
-    out_.drain(milliseconds(100));
+    out_.drain();
     if (held_) return ExitStatus::ok;
     if (ward_gone_) return ExitStatus::usage;
     if (interrupted_ != 0) return Exit::by_signal(interrupted_);

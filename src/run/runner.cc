@@ -124,7 +124,7 @@ Exit Runner::run() {
     throw;
   }
   if (supervisor_) return watch_job();
-  run_.out.drain(std::chrono::milliseconds(100));
+  run_.out.drain();
   const lock::Outcome& outcome = session_.outcome();
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = outcome.kind == lock::Outcome::Kind::conflict ||
@@ -332,7 +332,7 @@ Exit carry_out(const cli::Run& request) {
   } catch (const std::bad_alloc&) {
     os::last_words("redlock: warning: no metrics: out of memory\n");
   }
-  out.drain(std::chrono::milliseconds(100));
+  out.drain();
   return result;
 }
 

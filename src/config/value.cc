@@ -274,11 +274,7 @@ std::string quote(std::string_view text) {
     rest = "...";
   }
   std::string out = "'";
-  for (std::string_view left = shown; !left.empty();) {
-    const std::string_view character = left.substr(0, os::length_of_first(left));
-    out += escaped(character);
-    left.remove_prefix(character.size());
-  }
+  for (std::string_view left = shown; !left.empty();) out += escaped(os::take_first(left));
   return out.append(rest).append("'");
 }
 

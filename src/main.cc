@@ -4,12 +4,14 @@
 //
 // A map of the program, from top to bottom; includes go downward only. src/README.md says more:
 //
-//   main.cc                            carries out a request, in one of these rooms:
-//   run/ hold/ look/ force/ sandbox/   a room for each thing that a user does
-//   driver/                            the code that these rooms share: the loop, output
-//   cli/ config/                       argv, split by hand and then read by CLI11; all settings
-//   diag/ redis/ records/              sentences; servers; what they store for users
-//   os/ lock/                          Linux; the protocol, which begins at lock/session.h
+//   main.cc                 carries out a request, in one of these rooms:
+//   run/ hold/ look/ check/ force/ sandbox/
+//                           a room for each thing that a user does
+//   observe/                what the servers say about locks
+//   driver/                 the code that these rooms share: the loop, output
+//   cli/ config/            argv, split by hand and then read by CLI11; all settings
+//   diag/ redis/ records/   sentences; servers; what they store for users
+//   os/ lock/               Linux; the protocol, which begins at lock/session.h
 #include <concepts>
 #include <cstdlib>
 #include <exception>

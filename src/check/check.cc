@@ -21,7 +21,7 @@ namespace redlock::check {
 
 namespace {
 
-using Inspectors = std::deque<check::Inspector>;  // a deque, since they cannot move
+using Inspectors = std::deque<Inspector>;  // a deque, since they cannot move
 
 /// An earlier server with the same run_id; empty if there is none.
 std::string twin_of(const Inspectors& inspectors, std::size_t server,
@@ -46,7 +46,7 @@ bool may_come_late(const SelfTestResult::Steps& steps) {
 
 /// Deletes everything of a lock that nobody else uses, its fence included.
 void sweep(driver::Interview& interview, Inspectors& inspectors, const SelfTestResult& self_test) {
-  using Remains = check::Inspector::Remains;
+  using Remains = Inspector::Remains;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const bool late = may_come_late(self_test.servers[server]);
     if (!late && !can_vote(inspectors[server].inspection())) continue;
@@ -140,7 +140,7 @@ std::vector<Finding> merged(const std::vector<Finding>& findings, std::size_t se
     const auto same = [&finding](const Finding& other) {
       return other.check == finding.check && other.text == finding.text;
     };
-    const auto count = static_cast<std::size_t>(std::ranges::count_if(findings, same));
+    const std::size_t count = lock::how_many(findings, same);
     if (servers > 1 && count == servers) finding.server.clear();
     if (count < servers || std::ranges::none_of(merged, same)) merged.push_back(finding);
   }
@@ -175,7 +175,7 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
   }
   if (roll_out.is_on_its_way()) out += as_table(roll_out, screen);
   const Totals totals = count(findings);
-  const auto usable = std::ranges::count_if(inspectors, can_vote, &check::Inspector::inspection);
+  const auto usable = std::ranges::count_if(inspectors, can_vote, &Inspector::inspection);
   std::string sum = fmt::format(
       "{} of {} usable, {}, {}", usable, diag::counted(inspectors.size(), "server"),
       diag::counted(totals.failures, "failure"), diag::counted(totals.warnings, "warning"));
@@ -197,7 +197,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
   using records::Json;
   std::vector<Json> servers;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    const check::Inspection& inspection = inspectors[server].inspection();
+    const Inspection& inspection = inspectors[server].inspection();
     const auto text = [&](const char* field) {
       return observe::text_or_null(inspection.field(field));
     };
@@ -258,7 +258,7 @@ Exit carry_out(const cli::Check& request) {
   std::vector<Finding> findings;
   const auto all = std::back_inserter(findings);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    const check::Inspection& inspection = inspectors[server].inspection();
+    const Inspection& inspection = inspectors[server].inspection();
     self_test.servers[server].explained = !can_vote(inspection);
     self_test.servers[server].kept_data = keeps_data(inspection);
     std::ranges::move(diagnose(settings.servers[server], inspection, settings, tried,

@@ -16,7 +16,6 @@ namespace redlock::check {
 namespace {
 
 using namespace std::chrono_literals;
-using check::Inspection;
 using config::Settings;
 using std::chrono::seconds;
 

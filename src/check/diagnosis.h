@@ -39,7 +39,7 @@ struct Tried {
 };
 
 /// The findings about one server. `twin`: an earlier server with the same run_id, or empty.
-std::vector<Finding> diagnose(const redis::Endpoint& server, const check::Inspection& inspection,
+std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& inspection,
                               const config::Settings& settings, const Tried& tried,
                               const std::string& twin);
 std::vector<Finding> diagnose_set(const config::Settings& settings);
@@ -74,10 +74,10 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test,
                                         const config::Settings& settings, const Tried& tried);
 
 /// The time since the server's start; none if the server does not report it.
-std::optional<std::chrono::seconds> uptime(const check::Inspection& inspection);
+std::optional<std::chrono::seconds> uptime(const Inspection& inspection);
 /// Whether it has keys, and keeps them over a restart.
-bool keeps_data(const check::Inspection& inspection);
+bool keeps_data(const Inspection& inspection);
 /// By the server's own information.
-bool can_vote(const check::Inspection& inspection);
+bool can_vote(const Inspection& inspection);
 
 }  // namespace redlock::check

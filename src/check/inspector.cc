@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/value.h"
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
 #include "redis/requests/request.h"
@@ -26,10 +27,7 @@ bool is_bearable(const redis::Value& reply) {
 
 std::map<std::string, std::string, std::less<>> fields_of(std::string_view text) {
   std::map<std::string, std::string, std::less<>> fields;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (std::string_view line : config::parts_of(text, "\n")) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos || line.starts_with('#')) continue;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <functional>
 #include <set>
 
 #include "observe/log_reader.h"
@@ -190,7 +191,7 @@ RollOut survey(const cli::Check& request) {
   const bool details = !request.name.empty() || request.json || settings.verbose > 0;
   const std::size_t unread =
       read_logs(locks, settings, details ? kTimeForDetails : kTimeForLogs, now, survey, silent);
-  return survey.result(static_cast<std::size_t>(std::ranges::count(silent, true)), unread, now);
+  return survey.result(lock::how_many(silent, std::identity()), unread, now);
 }
 
 std::string as_table(const RollOut& roll_out, const diag::Screen& screen) {

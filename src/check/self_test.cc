@@ -247,7 +247,7 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const S
                                         const Tried& tried) {
   std::vector<Finding> findings;
   lock::Duration stays = settings.ttl;
-  if (tried.ours) stays = std::max<lock::Duration>(stays, check::Inspector::kSweptFor);
+  if (tried.ours) stays = std::max<lock::Duration>(stays, Inspector::kSweptFor);
   for (std::size_t server = 0; self_test.grant && server < self_test.servers.size(); ++server) {
     auto verdict = judge_steps(self_test.servers[server], stays);
     if (!verdict || self_test.servers[server].explained) continue;

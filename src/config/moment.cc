@@ -30,6 +30,13 @@ constexpr Form kTime[] = {
     {"00:00:00", "%H:%M:%S"}, {"0:00:00", "%H:%M:%S"}, {"00:00", "%H:%M"}, {"0:00", "%H:%M"}};
 constexpr Form kOffset[] = {{"0000", "%H%M"}, {"00:00", "%H:%M"}};
 
+/// Whether `text` is `shape`, with a digit in place of each 0.
+bool has_shape(std::string_view text, std::string_view shape) {
+  return std::ranges::equal(text, shape, [](char c, char expected) {
+    return expected == '0' ? os::is_digit(c) : c == expected;
+  });
+}
+
 /// Removes the first form that fits from the beginning of `text`. False: none fits, or a number is
 /// too large.
 bool take(std::string_view& text, std::span<const Form> forms, std::tm& moment) {

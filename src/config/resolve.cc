@@ -120,16 +120,25 @@ void add_environment(Draft& draft, const Environment& environment) {
   }
 }
 
-/// How messages name the origin of a row's value, which is no default.
-std::string place(const Draft& draft, std::string_view name) {
-  return place(*std::ranges::find(table(), name, &Row::name), draft, draft.of(name));
+/// The name of a row's flag in messages: `-w/--wait`.
+std::string flag_name(const Row& row) {
+  const std::vector<std::string_view> flags = parts_of(row.flags, ",");
+  const auto longer =
+      std::ranges::find_if(flags, [](std::string_view flag) { return flag.starts_with("--"); });
+  const std::string first(flags.front());
+  return longer == flags.begin() ? first : first + "/" + std::string(*longer);
 }
 
-/// The same without the key of the file: `/etc/redlock.toml:3`.
-std::string origin_of(const Draft& draft, std::string_view name) {
-  const Source source = draft.of(name);
-  if (source.origin != Origin::file) return place(draft, name);
-  return draft.config_file + ":" + std::to_string(source.line);
+/// How a message about a row's value begins, which is from `source` and no default: `-w/--wait`,
+/// `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
+std::string place(const Row& row, const Draft& draft, const Source& source) {
+  if (source.origin == Origin::flag) return flag_name(row);
+  if (source.origin == Origin::environment) return row.environment;
+  return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
+}
+
+std::string place(const Draft& draft, std::string_view name) {
+  return place(*std::ranges::find(table(), name, &Row::name), draft, draft.of(name));
 }
 
 constexpr std::size_t kLongestFile = 256 * std::size_t{1024};
@@ -169,15 +178,6 @@ std::vector<std::string> marks_of(const Endpoint& server) {
 
 ExitStatus status_of(Origin origin) {
   return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
-}
-
-/// The name of a row's flag in messages: `-w/--wait`.
-std::string flag_name(const Row& row) {
-  const std::vector<std::string_view> flags = parts_of(row.flags, ",");
-  const auto longer =
-      std::ranges::find_if(flags, [](std::string_view flag) { return flag.starts_with("--"); });
-  const std::string first(flags.front());
-  return longer == flags.begin() ? first : first + "/" + std::string(*longer);
 }
 
 void check_servers(const Draft& draft) {
@@ -296,10 +296,11 @@ void warn_of_unknown_variables(Settings& settings) {
 
 }  // namespace
 
-std::string place(const Row& row, const Draft& draft, const Source& source) {
-  if (source.origin == Origin::flag) return flag_name(row);
-  if (source.origin == Origin::environment) return row.environment;
-  return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
+std::string origin_of(const Draft& draft, std::string_view name) {
+  const Source source = draft.of(name);
+  if (source.origin == Origin::built_in) return {};
+  if (source.origin != Origin::file) return place(draft, name);
+  return draft.config_file + ":" + std::to_string(source.line);
 }
 
 void store(const Row& row, Draft& draft, std::string_view value, Source source) {

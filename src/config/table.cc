@@ -375,13 +375,10 @@ std::string file_key(const Row& row) {
 }
 
 const Row* find_flag(Command command, std::string_view flag) {
-  for (const Row& row : kTable) {
-    if (!takes(command, row)) continue;
-    for (const std::string_view each : parts_of(row.flags, ",")) {
-      if (each == flag) return &row;
-    }
-  }
-  return nullptr;
+  const auto* const row = std::ranges::find_if(kTable, [&](const Row& each) {
+    return takes(command, each) && std::ranges::count(parts_of(each.flags, ","), flag) > 0;
+  });
+  return row == std::end(kTable) ? nullptr : row;
 }
 
 }  // namespace redlock::config

@@ -182,9 +182,9 @@ struct Draft : Options {
 
 // From a row to its value, and from the draft to the settings: resolve.cc.
 
-/// The place of a row's value from `source`, which is no default, for the beginning of a message:
-/// `-w/--wait`, `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
-std::string place(const Row& row, const Draft& draft, const Source& source);
+/// Where the value of the row came from: `-w/--wait`, `REDLOCK_TTL`, `/etc/redlock.toml:3`. Empty:
+/// it is the default.
+std::string origin_of(const Draft& draft, std::string_view name);
 
 /// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
 /// else 78).

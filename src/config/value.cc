@@ -145,12 +145,6 @@ std::size_t distance(std::string_view one, std::string_view other) {
 
 }  // namespace
 
-bool has_shape(std::string_view text, std::string_view shape) {
-  return std::ranges::equal(text, shape, [](char c, char expected) {
-    return expected == '0' ? os::is_digit(c) : c == expected;
-  });
-}
-
 std::optional<nanoseconds> parse_duration(std::string_view text) {
   std::uint64_t sum = 0;
   const Unit* last = nullptr;
@@ -280,11 +274,7 @@ std::string quote(std::string_view text) {
     rest = "...";
   }
   std::string out = "'";
-  for (std::string_view left = shown; !left.empty();) {
-    const std::string_view character = left.substr(0, os::length_of_first(left));
-    out += escaped(character);
-    left.remove_prefix(character.size());
-  }
+  for (std::string_view left = shown; !left.empty();) out += escaped(os::take_first(left));
   return out.append(rest).append("'");
 }
 

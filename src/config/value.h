@@ -12,9 +12,6 @@
 
 namespace redlock::config {
 
-/// Whether `text` is `shape`, with a digit in place of each 0.
-bool has_shape(std::string_view text, std::string_view shape);
-
 /// The longest valid duration. Its sum with an instant cannot overflow.
 inline constexpr std::chrono::hours kLongestDuration{100 * 365 * 24};
 

@@ -30,11 +30,7 @@ std::size_t columns_of(std::string_view character) {
 
 std::size_t columns(std::string_view text) {
   std::size_t count = 0;
-  while (!text.empty()) {
-    const std::size_t length = os::length_of_first(text);
-    count += columns_of(text.substr(0, length));
-    text.remove_prefix(length);
-  }
+  while (!text.empty()) count += columns_of(os::take_first(text));
   return count;
 }
 
@@ -45,11 +41,10 @@ std::string cut(std::string_view text, std::size_t width, Charset charset) {
   std::string out;
   std::size_t used = columns(dots);
   while (!text.empty()) {
-    const std::string_view character = text.substr(0, os::length_of_first(text));
+    const std::string_view character = os::take_first(text);
     used += columns_of(character);
     if (used > width) break;
     out += character;
-    text.remove_prefix(character.size());
   }
   return out.append(dots);
 }

@@ -49,10 +49,8 @@ int write_file(const std::string& path, const std::string& text) {
   if (there && (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode))) {
     return write_in_place(path, text, O_NOFOLLOW);
   }
-  const std::size_t name = path.rfind('/') + 1;  // 0 without a slash
-  const os::Directory directory(name == 0 ? "." : path.substr(0, name));
-  if (directory.error() != 0) return directory.error();
-  return directory.replace(path.substr(name), text);
+  const os::WholeFile file(path);
+  return file.error() == 0 ? file.replace(text) : file.error();
 }
 
 const char* reason_of(int error) {
@@ -102,7 +100,7 @@ Exit print_to(const std::string& path, const std::string& text, Exit exit) {
 void complain(const std::vector<std::string>& lines) {
   os::Stderr out;
   for (const std::string& line : lines) out.line("redlock: " + line);
-  out.drain(std::chrono::milliseconds(100));
+  out.drain();
 }
 
 diag::Charset charset_of_locale() {

@@ -12,7 +12,7 @@ namespace redlock::driver {
 /// Writes to standard output. Returns `exit`; if writing failed, says why and returns status 71.
 Exit print(const std::string& text, Exit exit);
 
-/// Writes `text` to a file as os::Directory::replace() does; "-": to standard output. A pipe (if a
+/// Writes `text` to a file as os::WholeFile::replace() does; "-": to standard output. A pipe (if a
 /// process reads from it), a terminal and /dev/null are written in place. Returns as print() does.
 Exit print_to(const std::string& path, const std::string& text, Exit exit);
 

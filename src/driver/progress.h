@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-
 #include "config/settings.h"
 #include "diag/reporter.h"
 #include "diag/text.h"

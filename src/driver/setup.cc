@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "lock/value.h"
 #include "os/clock.h"

@@ -135,8 +135,7 @@ void Takeover::carry_out(const std::vector<std::size_t>& servers, const Request&
 }
 
 std::size_t Takeover::free() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      free_, [this](std::size_t server) { return !answers_[server].has_value(); }));
+  return lock::how_many(free_, [this](std::size_t server) { return !answers_[server]; });
 }
 
 std::string Takeover::troubles() const {

@@ -110,12 +110,12 @@ class Acquirer : private driver::Host {
     } catch (const std::exception&) {
       // Once the token is printed, the lock belongs to its reader.
       if (!held_) {
-        give_back();
+        driver::give_back(driver_, plan_, lock_.name, out_);
         throw;
       }
     }
     if (held_ && who_.maintenance) say_held();
-    out_.drain(milliseconds(100));
+    out_.drain();
     if (held_) return ExitStatus::ok;
     if (ward_gone_) return ExitStatus::usage;
     if (interrupted_ != 0) return Exit::by_signal(interrupted_);
@@ -154,16 +154,16 @@ class Acquirer : private driver::Host {
   }
   [[nodiscard]] os::Interest watch() const override {
     if (!ward_ || ward_gone_) return {};
-    return {.fd = ward_->process.fd(), .read = true};
+    return {.fd = ward_->process.get(), .read = true};
   }
   [[nodiscard]] lock::Instant deadline() const override { return progress_.deadline(session_); }
 
   /// When the ward is gone, nobody needs the lock any more: act as after a signal that ends us.
   void poll_process(bool woken, lock::Instant now) override {
-    if (!woken || !ward_ || ward_gone_ || !ward_->process.gone()) return;
+    if (!woken || !ward_ || ward_gone_ || !os::has_ended(ward_->process)) return;
     ward_gone_ = true;
-    out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
-                          ward_->process.pid(), diag::lock_name(lock_.name)));
+    out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended", ward_->pid,
+                          diag::lock_name(lock_.name)));
     driver_.step(lock::Signal{SIGHUP, true}, now);
   }
 
@@ -213,8 +213,6 @@ class Acquirer : private driver::Host {
                           diag::lock_name(lock_.name), config::format_moment(expiry()),
                           observe::release_command(lock_.name)));
   }
-
-  void give_back() noexcept { driver::give_back(driver_, plan_, lock_.name, out_); }
 
   /// Returns nothing if the keeper has the session from now on.
   std::optional<lock::Event> hand_over(const lock::Spawn& order) {
@@ -372,12 +370,12 @@ std::optional<Ward> find_ward(const cli::Acquire& request) {
         "--keep-for: this is the PID of redlock itself, as $BASHPID is inside $(...); use $$, "
         "or me=$BASHPID before $(...)");
   }
-  std::optional<os::Process> process = os::Process::find(*request.keep_for);
+  os::Fd process = os::find_process(*request.keep_for);
   if (!process) {
     throw Error(ExitStatus::usage,
                 "--keep-for: there is no process " + std::to_string(*request.keep_for));
   }
-  return Ward{std::move(*process), request.on_lost_signal};
+  return Ward{*request.keep_for, std::move(process), request.on_lost_signal};
 }
 
 /// redlock acquire does not run while the lock is held. So the record names the process for which

@@ -142,7 +142,7 @@ class TokenCommand : private driver::Host {
     driver_.run();
     if (op_ == lock::Op::renew && by_token_.state() == lock::ByToken::State::done) note_renewal();
     const Exit result = interrupted_ != 0 ? Exit::by_signal(interrupted_) : tell();
-    out_.drain(std::chrono::milliseconds(100));
+    out_.drain();
     return result;
   }
 

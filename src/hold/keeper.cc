@@ -87,7 +87,7 @@ class Keeper : private driver::Host {
 
   /// The descriptor of a dead ward would always be ready.
   [[nodiscard]] os::Interest watch() const override {
-    return {.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true};
+    return {.fd = ward_gone_ ? -1 : ward_.process.get(), .read = true};
   }
 
   /// Polls the ward first: if it has just ended, the keeper needs two seconds at most to end in
@@ -98,7 +98,7 @@ class Keeper : private driver::Host {
   }
 
   void poll_process(bool woken, lock::Instant now) override {
-    if (!woken || ward_gone_ || !ward_.process.gone()) return;
+    if (!woken || ward_gone_ || !os::has_ended(ward_.process)) return;
     ward_gone_ = true;
     driver_.step(lock::JobExited{0}, now);
   }
@@ -109,7 +109,7 @@ class Keeper : private driver::Host {
 
   void tell_ward() {
     if (std::exchange(signalled_, true) || ward_.lost_signal == 0) return;
-    ward_.process.signal(ward_.lost_signal);
+    os::send_signal(ward_.process, ward_.lost_signal);
   }
 
   redis::ServerSet& servers_;

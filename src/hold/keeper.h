@@ -30,7 +30,8 @@
 namespace redlock::hold {
 
 struct Ward {
-  os::Process process;
+  pid_t pid;
+  os::Fd process;   ///< pidfd
   int lost_signal;  ///< the keeper sends it if it cannot keep the lock; 0: none
 };
 

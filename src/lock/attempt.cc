@@ -19,6 +19,15 @@ bool is_value(std::string_view answer) {
   return !answer.empty() && answer != kSilent && answer != kDistrusted;
 }
 
+/// The holder that a refusal's value stands for. A revoked or cooling lock still belongs to its
+/// holder, and all shared readers count as one holder; so do those with slots of the same number.
+std::string_view holder_of(std::string_view value) {
+  const std::string_view token = read_value(value).token;
+  if (!is_shared(token)) return token;
+  // Readers, and those of each number of slots, exclude one another.
+  return slot_of(token).slots == 0 ? "shared" : token.substr(sizeof "shared:pNN" - 1, 2);
+}
+
 /// Whose value stands in the way on that server, or what else. Empty: nothing, or only a turn.
 std::string answer_of(const Attempt::Vote& vote) {
   using State = Attempt::VoteState;
@@ -53,13 +62,6 @@ void add(std::string_view text, std::vector<SlotView>& reports) {
 }
 
 }  // namespace
-
-std::string_view holder_of(std::string_view value) {
-  const std::string_view token = read_value(value).token;
-  if (!is_shared(token)) return token;
-  // Readers, and those of each number of slots, exclude one another.
-  return slot_of(token).slots == 0 ? "shared" : token.substr(sizeof "shared:pNN" - 1, 2);
-}
 
 std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const Timing& timing,
                                       const std::vector<bool>& to_ask) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
 #include "lock/timing.h"
@@ -26,10 +25,6 @@ Instant quorum_expiry(const Voters& voters, ExpiryOf expiry_of) {
   std::ranges::nth_element(expiries, nth, std::greater<>());
   return *nth;
 }
-
-/// The holder that a refusal's value stands for. A revoked or cooling lock still belongs to its
-/// holder, and all shared readers count as one holder; so do those with slots of the same number.
-std::string_view holder_of(std::string_view value);
 
 enum class Verdict {
   pending,   ///< missing answers may still decide

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -53,9 +52,7 @@ class Waiter {
 
  private:
   void note_places(const Attempt& attempt);
-  [[nodiscard]] std::size_t heard() const {
-    return static_cast<std::size_t>(std::ranges::count(heard_, true));
-  }
+  [[nodiscard]] std::size_t heard() const { return how_many(heard_, std::identity()); }
 
   Ticket ticket_ = 0;  ///< never changes once we have one
   bool in_queue_ = false;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "config/value.h"
@@ -38,13 +36,6 @@ std::string_view word_for(Origin origin) {
   return kInOrder[static_cast<std::size_t>(origin)];
 }
 
-std::string where(const Row& row, const Draft& draft) {
-  const config::Source source = draft.of(row.name);
-  if (source.origin == Origin::built_in) return {};
-  if (source.origin == Origin::file) return fmt::format("{}:{}", draft.config_file, source.line);
-  return config::place(row, draft, source);
-}
-
 std::vector<std::string> values_of(const Row& row, const Draft& draft) {
   const config::Settings& settings = draft.settings;
   const config::Source given = draft.of(row.name);
@@ -72,7 +63,7 @@ std::vector<SettingLine> lines_of(const Draft& draft) {
     if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
     const std::string key = file_key(row);
     lines.push_back({key.empty() ? std::string(row.name) : key, row.type, values_of(row, draft),
-                     word_for(draft.origin(row.name)), where(row, draft),
+                     word_for(draft.origin(row.name)), config::origin_of(draft, row.name),
                      row.name == key::config_file && draft.no_file ? ", no such file" : ""});
   }
   return lines;

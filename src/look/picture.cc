@@ -359,8 +359,7 @@ std::string escaped(std::string_view text) {
   std::string out;
   const std::string clean = diag::printable(text, kMostText);
   for (std::string_view rest = clean; !rest.empty();) {
-    const std::string_view character = rest.substr(0, os::length_of_first(rest));
-    rest.remove_prefix(character.size());
+    const std::string_view character = os::take_first(rest);
     const std::size_t special = kSpecial.find(character);
     if (special != kSpecial.npos) {
       out += kEntities.at(special);

@@ -84,11 +84,11 @@ void add(const redis::GivenUp& refusal, std::vector<Refusals>& all) {
 }
 
 /// `observations`: one for each configured server.
-Observed observe(driver::LockId id, std::vector<observe::Observation> observations) {
+Observed observe(driver::LockId id, std::vector<Observation> observations) {
   Observed lock;
   lock.id = std::move(id);
   std::vector<std::optional<redis::Queue>> queues;
-  for (observe::Observation& observation : observations) {
+  for (Observation& observation : observations) {
     lock.seen.push_back(std::move(observation.seen));
     queues.push_back(std::move(observation.queue));
     const auto& done = observation.done;
@@ -176,10 +176,10 @@ Query::Query(const config::Settings& settings)
 }
 
 std::vector<std::string> Query::names(std::string_view helper, const std::string& pattern) {
-  for (observe::Observer& observer : observers_) observer.scan(helper, os::boot_now());
+  for (Observer& observer : observers_) observer.scan(helper, os::boot_now());
   interview_.finish();
   std::set<std::string> names;
-  for (const observe::Observer& observer : observers_) {
+  for (const Observer& observer : observers_) {
     for (const std::string& key : observer.found()) {
       const std::string& prefix = settings_.prefix;
       if (key.size() <= prefix.size() || !key.starts_with(prefix)) continue;
@@ -191,7 +191,7 @@ std::vector<std::string> Query::names(std::string_view helper, const std::string
   return {names.begin(), names.end()};
 }
 
-std::vector<Observed> Query::look(const std::vector<std::string>& names, observe::Marks marks,
+std::vector<Observed> Query::look(const std::vector<std::string>& names, Marks marks,
                                   const std::string& reader) {
   std::vector<driver::LockId> ids;
   std::vector<std::string> keys;
@@ -199,12 +199,12 @@ std::vector<Observed> Query::look(const std::vector<std::string>& names, observe
     ids.push_back(driver::lock_id(settings_, name));
     keys.push_back(ids.back().key);
   }
-  for (observe::Observer& observer : observers_) observer.look(keys, marks, reader, os::boot_now());
+  for (Observer& observer : observers_) observer.look(keys, marks, reader, os::boot_now());
   interview_.finish();
   std::vector<Observed> all;
   all.reserve(names.size());
   for (std::size_t index = 0; index < names.size(); ++index) {
-    std::vector<observe::Observation> observations;
+    std::vector<Observation> observations;
     for (std::size_t server = 0; server < observers_.size(); ++server) {
       observations.push_back(observers_[server].take(index));
       const auto* none = std::get_if<lock::Unreachable>(&observations.back().seen);
@@ -238,14 +238,12 @@ std::vector<std::string> Query::complaints() const {
 }
 
 std::size_t Query::reached() const {
-  const Troubles why = troubles();
-  return static_cast<std::size_t>(
-      std::ranges::count_if(why, [](const auto& trouble) { return !trouble; }));
+  return lock::how_many(troubles(), [](const auto& trouble) { return !trouble; });
 }
 
 Observed look_at(const std::string& name, const config::Settings& settings,
                  const std::string& reader) {
-  return Query(settings).look({name}, observe::Marks::ignored, reader).front();
+  return Query(settings).look({name}, Marks::ignored, reader).front();
 }
 
 std::size_t slot_in(const Observed& lock, const Reader& reader) {

@@ -90,13 +90,12 @@ class Query {
   explicit Query(const config::Settings& settings);
 
   /// The names of all locks with the configured prefix that have this helper key on any server,
-  /// sorted: see observe::Observer::scan(). `pattern`: only those that match it, see fnmatch(3);
+  /// sorted: see Observer::scan(). `pattern`: only those that match it, see fnmatch(3);
   /// empty: all.
   std::vector<std::string> names(std::string_view helper, const std::string& pattern = {});
 
-  /// `reader`: see observe::Observer::look().
-  std::vector<Observed> look(const std::vector<std::string>& names,
-                             observe::Marks marks = observe::Marks::ignored,
+  /// `reader`: see Observer::look().
+  std::vector<Observed> look(const std::vector<std::string>& names, Marks marks = Marks::ignored,
                              const std::string& reader = {});
 
   /// A line for each server that could not be asked, safe to print.
@@ -110,8 +109,8 @@ class Query {
  private:
   const config::Settings& settings_;
   driver::Interview interview_;
-  std::deque<observe::Observer> observers_;  // a deque, since they cannot move
-  Troubles refusals_;                        ///< of servers that answer, but refuse the request
+  std::deque<Observer> observers_;  // a deque, since they cannot move
+  Troubles refusals_;               ///< of servers that answer, but refuse the request
 };
 
 /// If one job holds the lock, and has missed a renewal.

@@ -118,25 +118,31 @@ void detach() {
   }
 }
 
-Directory::Directory(const std::string& path)
-    : fd_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), error_(fd_ ? 0 : errno) {}
-
-int Directory::writable() const {
-  return ::faccessat(fd_.get(), ".", W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+WholeFile::WholeFile(const std::string& path) {
+  const std::size_t name = path.rfind('/') + 1;  // 0 without a slash
+  const std::string directory = name == 0 ? "." : path.substr(0, name);
+  name_ = path.substr(name);
+  directory_ = Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  error_ = !directory_ ? errno : name_.empty() ? EISDIR : 0;
 }
 
-int Directory::lock(const std::string& name, lock::Instant limit) {
+int WholeFile::writable() const {
+  return ::faccessat(directory_.get(), ".", W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+int WholeFile::lock(lock::Instant limit) {
   constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  const std::string file = "." + name + ".lock";
-  lock_ = Fd(::openat(fd_.get(), file.c_str(), kFlags | O_CREAT | O_EXCL, 0200));
+  const std::string file = "." + name_ + ".lock";
+  lock_ = Fd(::openat(directory_.get(), file.c_str(), kFlags | O_CREAT | O_EXCL, 0200));
   const bool created = static_cast<bool>(lock_);
-  if (!created && errno == EEXIST) lock_ = Fd(::openat(fd_.get(), file.c_str(), kFlags));
+  if (!created && errno == EEXIST) lock_ = Fd(::openat(directory_.get(), file.c_str(), kFlags));
   // The lock file may be another user's. Without it, one of two runs that end at the same moment
   // may be missing in the metrics.
   if (!lock_) return errno == EACCES ? 0 : errno;
   struct stat status {};
   struct stat directory {};
-  if (::fstat(lock_.get(), &status) != 0 || ::fstat(fd_.get(), &directory) != 0) return errno;
+  if (::fstat(lock_.get(), &status) != 0 || ::fstat(directory_.get(), &directory) != 0)
+    return errno;
   if (!S_ISREG(status.st_mode)) return EINVAL;
   // The group shares the lock if it shares the directory. What it has put there itself may be a
   // link to another file.
@@ -152,8 +158,9 @@ int Directory::lock(const std::string& name, lock::Instant limit) {
   return 0;
 }
 
-int Directory::read(const std::string& name, std::size_t most, std::string& text) const {
-  const Fd file(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+int WholeFile::read(std::size_t most, std::string& text) const {
+  const Fd file(
+      ::openat(directory_.get(), name_.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!file) return errno == ELOOP || errno == ENXIO ? EINVAL : errno;
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return errno;
@@ -163,31 +170,31 @@ int Directory::read(const std::string& name, std::size_t most, std::string& text
   return error == 0 && text.size() > most ? E2BIG : error;
 }
 
-int Directory::replace(const std::string& name, const std::string& text) const {
-  if (name.empty()) return EISDIR;
+int WholeFile::replace(const std::string& text) const {
   struct stat old {};
-  const bool there = ::fstatat(fd_.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool there = ::fstatat(directory_.get(), name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && S_ISLNK(old.st_mode)) return ELOOP;
   if (there && !S_ISREG(old.st_mode)) return EINVAL;
   // Nobody can guess the name, and put another file or a link there.
   const std::string temporary = ".redlock-" + random_hex(8) + ".tmp";
-  const Fd file(::openat(fd_.get(), temporary.c_str(),
+  const Fd file(::openat(directory_.get(), temporary.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file) return errno;
   int error = there ? keep_mode(file.get(), old) : 0;
   if (error == 0) error = write_all(file.get(), text);
-  if (error == 0 && ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) != 0) {
+  if (error == 0 &&
+      ::renameat(directory_.get(), temporary.c_str(), directory_.get(), name_.c_str()) != 0) {
     error = errno;
   }
-  if (error != 0) ::unlinkat(fd_.get(), temporary.c_str(), 0);
+  if (error != 0) ::unlinkat(directory_.get(), temporary.c_str(), 0);
   return error;
 }
 
 /// Gives the new file the mode and the owner of the old one. A stranger may have put the old file
 /// into the directory, with a mode of his choice.
-int Directory::keep_mode(int file, const struct stat& old) const {
+int WholeFile::keep_mode(int file, const struct stat& old) const {
   struct stat directory {};
-  if (::fstat(fd_.get(), &directory) != 0) return errno;
+  if (::fstat(directory_.get(), &directory) != 0) return errno;
   if (old.st_uid != ::geteuid() && old.st_uid != directory.st_uid) return 0;
   if (::fchown(file, old.st_uid, old.st_gid) != 0 &&
       ::fchown(file, static_cast<uid_t>(-1), old.st_gid) != 0) {

@@ -89,36 +89,38 @@ void close_descriptors();
 /// Descriptors that we opened are close-on-exec and stay. Throws Error (71).
 void detach();
 
-/// Reads small files in a directory and replaces them as a whole. It stays the same directory even
-/// if somebody renames it. Each result is an errno, or 0.
-class Directory {
+/// A small file that is read and replaced as a whole. It stays in the same directory even if
+/// somebody renames that. Each result is an errno, or 0.
+class WholeFile {
  public:
-  explicit Directory(const std::string& path);
+  explicit WholeFile(const std::string& path);
 
+  /// Why no other call is of use: there is no such directory, or the path ends with it (EISDIR).
   [[nodiscard]] int error() const { return error_; }
 
-  /// Whether we may create files in it, as far as we can know without creating one.
+  /// Whether we may create files beside it, as far as we can know without creating one.
   [[nodiscard]] int writable() const;
 
-  /// Takes the lock of the file `name` (flock(2)) for as long as this object lives. EWOULDBLOCK:
-  /// another process held it until `limit`. The lock is a file beside it, ".NAME.lock", which only
-  /// its writers can open: anybody may lock what he may read.
-  [[nodiscard]] int lock(const std::string& name, lock::Instant limit);
+  /// Takes the lock of the file (flock(2)) for as long as this object lives. EWOULDBLOCK: another
+  /// process held it until `limit`. The lock is a file beside it, ".NAME.lock", which only its
+  /// writers can open: anybody may lock what he may read.
+  [[nodiscard]] int lock(lock::Instant limit);
 
   /// Reads a regular file of at most `most` bytes (else: E2BIG). EINVAL: it is not a regular file,
   /// for example a symbolic link. Never waits for the other end of a pipe.
-  [[nodiscard]] int read(const std::string& name, std::size_t most, std::string& text) const;
+  [[nodiscard]] int read(std::size_t most, std::string& text) const;
 
   /// Replaces or creates a regular file; a reader sees the old text or the new one. A new file has
   /// the mode 0666 less the umask. A file of ours, or of the directory's owner, keeps its mode and
   /// (if the system lets us) its owner. A symbolic link is not followed: ELOOP.
-  [[nodiscard]] int replace(const std::string& name, const std::string& text) const;
+  [[nodiscard]] int replace(const std::string& text) const;
 
  private:
   [[nodiscard]] int keep_mode(int file, const struct stat& old) const;
 
-  Fd fd_;
-  int error_ = 0;
+  std::string name_;
+  Fd directory_;
+  int error_;
   Fd lock_;
 };
 

@@ -72,10 +72,9 @@ bool is_printable(std::string_view character) {
 std::string printable(std::string_view text, std::size_t most_bytes) {
   std::string clean;
   while (!text.empty()) {
-    const std::string_view character = text.substr(0, length_of_first(text));
+    const std::string_view character = take_first(text);
     if (character.size() > most_bytes - std::min(most_bytes, clean.size())) return clean + "...";
     clean += is_printable(character) ? character : "?";
-    text.remove_prefix(character.size());
   }
   return clean;
 }

@@ -18,6 +18,13 @@ namespace redlock::os {
 /// character counts as a character.
 std::size_t length_of_first(std::string_view text);
 
+/// Removes that character from `text`, and returns it.
+inline std::string_view take_first(std::string_view& text) {
+  const std::string_view character = text.substr(0, length_of_first(text));
+  text.remove_prefix(character.size());
+  return character;
+}
+
 /// The code point of one character, 0 if the bytes are not valid UTF-8.
 char32_t code_of(std::string_view character);
 

@@ -204,13 +204,11 @@ bool send_signal(const Fd& pidfd, int number) {
   return ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0;
 }
 
-std::optional<Process> Process::find(pid_t pid) {
-  Fd fd = open_pidfd(pid);
-  if (!fd && (errno == ESRCH || errno == EINVAL || errno == ENOENT)) return std::nullopt;
-  if (!fd) fail("pidfd_open");
-  Process process(pid, std::move(fd));
-  if (process.gone()) return std::nullopt;
-  return process;
+Fd find_process(pid_t pid) {
+  Fd pidfd = open_pidfd(pid);
+  if (!pidfd && errno != ESRCH && errno != EINVAL && errno != ENOENT) fail("pidfd_open");
+  if (has_ended(pidfd)) pidfd.reset();
+  return pidfd;
 }
 
 std::string file_of(const std::string& command) {

@@ -37,28 +37,11 @@ bool has_ended(const Fd& pidfd);
 /// False: it failed (errno), for example because the process is dead.
 bool send_signal(const Fd& pidfd, int number);
 
-/// A process that need not be our child, by a pidfd, which never refers to a later process with the
-/// same PID (pidfd_open(2)).
-class Process {
- public:
-  /// Nothing if there is no such process, if it is dead and not yet reaped, or if the number
-  /// belongs to a thread. Throws Error (71) if a system call fails.
-  static std::optional<Process> find(pid_t pid);
-
-  [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Readable once the process is dead.
-  [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] bool gone() const { return has_ended(fd_); }
-
-  /// Does nothing if the process is dead, or we may not signal it.
-  void signal(int number) const { send_signal(fd_, number); }
-
- private:
-  Process(pid_t pid, Fd fd) : pid_(pid), fd_(std::move(fd)) {}
-
-  pid_t pid_;
-  Fd fd_;
-};
+/// A pidfd of a process that need not be our child. It never refers to a later process with the
+/// same PID, and is readable once the process is dead. Empty if there is no such process, if it is
+/// dead and not yet reaped, or if the number belongs to a thread. Throws Error (71) if a system
+/// call fails.
+Fd find_process(pid_t pid);
 
 struct Spawned {
   pid_t pid = -1;           ///< -1: the command could not be started

@@ -12,7 +12,6 @@
 #include <cctype>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <utility>
 
 #include "os/printable.h"

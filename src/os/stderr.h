@@ -36,7 +36,7 @@ class Stderr {
   bool hide();
 
   /// Writes the kept lines: to a file however long it takes, else for at most `patience`.
-  void drain(std::chrono::milliseconds patience);
+  void drain(std::chrono::milliseconds patience = std::chrono::milliseconds(100));
 
   /// For a process that must not wait for a file system: only drain() writes to a file.
   void keep_lines_for_file() { keeps_for_file_ = true; }

@@ -11,6 +11,8 @@
 
 #include "diag/text.h"
 #include "os/clock.h"
+#include "os/fd.h"
+#include "os/printable.h"
 
 namespace redlock::run {
 
@@ -126,6 +128,20 @@ std::string trouble(const std::string& path, int error) {
   }
 }
 
+/// Reads the present content of the file. A missing file is empty.
+std::string read(const std::string& path, const os::WholeFile& file, Metrics& metrics) {
+  std::string text;
+  const int error = file.read(kMostBytes, text);
+  if (error == ENOENT) return {};
+  if (error != 0) return trouble(path, error);
+  std::optional<Metrics> parsed = parse_metrics(text);
+  if (!parsed) {
+    return trouble(path, "this version of redlock cannot read it, and leaves it as it is");
+  }
+  metrics = std::move(*parsed);
+  return {};
+}
+
 }  // namespace
 
 void add_run(LockMetrics& metrics, const RunFacts& run, int status) {
@@ -170,51 +186,30 @@ std::optional<Metrics> parse_metrics(std::string_view text) {
   return metrics;
 }
 
-MetricsFile::MetricsFile(const std::string& path) : path_(path) {
-  const std::size_t slash = path.rfind('/');
-  const bool here = slash == std::string::npos;
-  directory_ = here ? "." : path.substr(0, slash + 1);
-  name_ = here ? path : path.substr(slash + 1);
-}
-
-/// Reads the present content of the file. A missing file is empty.
-std::string MetricsFile::read(const os::Directory& directory, Metrics& metrics) const {
-  std::string text;
-  const int error = directory.read(name_, kMostBytes, text);
-  if (error == ENOENT) return {};
-  if (error != 0) return trouble(path_, error);
-  std::optional<Metrics> parsed = parse_metrics(text);
-  if (!parsed) {
-    return trouble(path_, "this version of redlock cannot read it, and leaves it as it is");
-  }
-  metrics = std::move(*parsed);
-  return {};
-}
-
-std::string MetricsFile::check() const {
-  if (path_.empty()) return {};
-  const os::Directory directory(directory_);
-  if (directory.error() != 0) return trouble(path_, directory.error());
-  if (name_.empty()) return trouble(path_, EISDIR);
-  if (const int error = directory.writable(); error != 0) return trouble(path_, error);
+std::string check_metrics_file(const std::string& path) {
+  if (path.empty()) return {};
+  const os::WholeFile file(path);
+  if (file.error() != 0) return trouble(path, file.error());
+  if (const int error = file.writable(); error != 0) return trouble(path, error);
   Metrics ignored;
-  return read(directory, ignored);
+  return read(path, file, ignored);
 }
 
-std::string MetricsFile::add(const std::string& key, const RunFacts& run, int status) const {
-  if (path_.empty()) return {};
-  os::Directory directory(directory_);
-  if (directory.error() != 0) return trouble(path_, directory.error());
-  if (const int error = directory.lock(name_, os::boot_now() + kPatience); error != 0) {
-    return trouble(path_, error);
+std::string add_to_metrics_file(const std::string& path, const std::string& key,
+                                const RunFacts& run, int status) {
+  if (path.empty()) return {};
+  os::WholeFile file(path);
+  if (file.error() != 0) return trouble(path, file.error());
+  if (const int error = file.lock(os::boot_now() + kPatience); error != 0) {
+    return trouble(path, error);
   }
   Metrics metrics;
-  if (std::string why = read(directory, metrics); !why.empty()) return why;
+  if (std::string why = read(path, file, metrics); !why.empty()) return why;
   add_run(metrics[diag::printable(key, kMostOfKey)], run, status);
   const std::string text = to_text(metrics);
-  if (text.size() > kMostBytes) return trouble(path_, E2BIG);
-  const int error = directory.replace(name_, text);
-  return error == 0 ? std::string() : trouble(path_, error);
+  if (text.size() > kMostBytes) return trouble(path, E2BIG);
+  const int error = file.replace(text);
+  return error == 0 ? std::string() : trouble(path, error);
 }
 
 }  // namespace redlock::run

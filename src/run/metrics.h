@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 
-#include "os/fd.h"
+#include "lock/time.h"
 
 namespace redlock::run {
 
@@ -54,27 +56,17 @@ std::string to_text(const Metrics& metrics);
 /// else, or only a part. An empty text has no locks.
 std::optional<Metrics> parse_metrics(std::string_view text);
 
-/// Counts the runs of each lock and their outcomes. Several redlocks may write to the same file;
-/// the lines of other locks stay. Errors here never fail a run: each function returns the error as
-/// a text for the user, or an empty text.
-class MetricsFile {
- public:
-  /// With an empty path there is no file, and the functions do nothing.
-  explicit MetricsFile(const std::string& path);
+// The file counts the runs of each lock and their outcomes. Several redlocks may write to the same
+// file; the lines of other locks stay. Errors here never fail a run: each function returns the
+// error as a text for the user, or an empty text. With an empty path there is no file, and they do
+// nothing.
 
-  /// Finds the errors that are visible before the first write.
-  [[nodiscard]] std::string check() const;
+/// Finds the errors that are visible before the first write.
+std::string check_metrics_file(const std::string& path);
 
-  /// Adds a run of the lock with that key; the run ended with `status`. Waits for at most 1 s for
-  /// other writers. Does not change a file that redlock did not write or that is broken.
-  [[nodiscard]] std::string add(const std::string& key, const RunFacts& run, int status) const;
-
- private:
-  [[nodiscard]] std::string read(const os::Directory& directory, Metrics& metrics) const;
-
-  std::string path_;
-  std::string directory_;
-  std::string name_;  ///< in that directory
-};
+/// Adds a run of the lock with that key; the run ended with `status`. Waits for at most 1 s for
+/// other writers. Does not change a file that redlock did not write or that is broken.
+std::string add_to_metrics_file(const std::string& path, const std::string& key,
+                                const RunFacts& run, int status);
 
 }  // namespace redlock::run

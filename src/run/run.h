@@ -55,7 +55,7 @@ struct Run {
   void say_no_start(const char* why) const noexcept {
     try {
       out.line(fmt::format("redlock: cannot start the job: {}", why));
-      out.drain(std::chrono::milliseconds(100));
+      out.drain();
     } catch (const std::exception&) {
       os::last_words("redlock: cannot start the job: out of memory\n");
     }

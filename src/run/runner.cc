@@ -124,7 +124,7 @@ Exit Runner::run() {
     throw;
   }
   if (supervisor_) return watch_job();
-  run_.out.drain(std::chrono::milliseconds(100));
+  run_.out.drain();
   const lock::Outcome& outcome = session_.outcome();
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = outcome.kind == lock::Outcome::Kind::conflict ||
@@ -319,8 +319,7 @@ Exit carry_out(const cli::Run& request) {
   redis::ServerSet servers =
       driver::open_servers(settings, lock, settings.ttl, driver::record_of(who),
                            plan.inherited ? plan.inherited->token : "");
-  const MetricsFile metrics(settings.metrics_file);
-  const std::string early = metrics.check();
+  const std::string early = check_metrics_file(settings.metrics_file);
   warn(early, settings, out);
   diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
 
@@ -328,12 +327,13 @@ Exit carry_out(const cli::Run& request) {
   Runner runner(run);
   const Exit result = runner.run();
   try {
-    const std::string late = metrics.add(lock.key, runner.facts(), result.status);
+    const std::string late =
+        add_to_metrics_file(settings.metrics_file, lock.key, runner.facts(), result.status);
     if (early.empty()) warn(late, settings, out);  // one warning is enough
   } catch (const std::bad_alloc&) {
     os::last_words("redlock: warning: no metrics: out of memory\n");
   }
-  out.drain(std::chrono::milliseconds(100));
+  out.drain();
   return result;
 }
 

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <new>
 #include <system_error>
 #include <utility>
 
@@ -41,9 +40,8 @@ bool read(std::string_view& text, std::int64_t& number) {
 
 /// The end of an entry of that lock.
 std::string ending(const driver::LockId& id) {
-  std::string text = ":" + id.servers + ":";
-  for (const char byte : id.key) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
+  const std::vector<unsigned char> key(id.key.begin(), id.key.end());
+  return fmt::format(":{}:{:02x}", id.servers, fmt::join(key, ""));
 }
 
 /// Removes the next entry from `entries`, and returns it.

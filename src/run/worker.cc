@@ -122,7 +122,7 @@ void Worker::fail(const char* why) noexcept {
 
 /// Publishes the verdict, and ends this process.
 void Worker::leave(Exit verdict) {
-  run_.out.drain(std::chrono::milliseconds(100));
+  run_.out.drain();
   supervision_.verdict.store(verdict.status);
   ::_exit(supervision_.exit().status);
 }

@@ -81,21 +81,18 @@ TEST_CASE("files: what stands in the place of a file that is read or replaced") 
     const Folder folder;
     place.make(folder);
     const std::size_t before = folder.size();
-    const Directory directory(folder.path());
+    const WholeFile file(folder.at("f"));
     std::string text;
-    CHECK(directory.read("f", 5, text) == place.read);
+    CHECK(file.read(5, text) == place.read);
     // No room for it: the old file stays, and nothing else.
     CHECK(tests::forked([&] {
             std::signal(SIGXFSZ, SIG_IGN);
             const rlimit short_files{3, 3};
             ::setrlimit(RLIMIT_FSIZE, &short_files);
-            return directory.replace("f", "longer") ==
-                           (place.replaced == 0 ? EFBIG : place.replaced)
-                       ? 0
-                       : 1;
+            return file.replace("longer") == (place.replaced == 0 ? EFBIG : place.replaced) ? 0 : 1;
           }) == 0);
     CHECK(folder.size() == before);
-    CHECK(directory.replace("f", "new") == place.replaced);
+    CHECK(file.replace("new") == place.replaced);
     CHECK(folder.size() == (place.replaced == 0 ? 1 : before));
     if (place.replaced == 0) CHECK(folder.text("f") == "new");
     if (place.others > 0) CHECK(folder.text("other") == "old");
@@ -112,7 +109,7 @@ TEST_CASE("files: a file keeps its mode and its owner, but not what a stranger c
     REQUIRE(::chown(folder.path().c_str(), kFolders, kFolders) == 0);
     REQUIRE(::chown(folder.at("f").c_str(), owner, owner) == 0);
     const mode_t mask = ::umask(027);
-    CHECK(Directory(folder.path()).replace("f", "new") == 0);
+    CHECK(WholeFile(folder.at("f")).replace("new") == 0);
     ::umask(mask);
     struct stat status {};
     REQUIRE(::stat(folder.at("f").c_str(), &status) == 0);

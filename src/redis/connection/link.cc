@@ -257,7 +257,7 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 
 void Link::take_reply(Value reply, lock::Instant now) {
   const bool error = reply.type == Value::Type::error;
-  const bool hashed = pipeline_.hashed() != nullptr;
+  const bool hashed = pipeline_.hashed();
   const bool is_answer = pipeline_.awaits_answer();
   const bool no_key = pipeline_.declares_more() && is_about_keys(reply);
   std::optional<Flight> later;  // this command in full, if it goes with a request

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "lock/timing.h"
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
@@ -317,8 +318,7 @@ bool Pipeline::is_released_later(const Pending& request) const {
 }
 
 std::size_t Pipeline::overdue() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      requests_, [](const Pending& pending) { return pending.reported == Reported::timed_out; }));
+  return lock::how_many(requests_, Reported::timed_out, &Pending::reported);
 }
 
 }  // namespace redlock::redis

@@ -126,11 +126,9 @@ class Pipeline {
     return !requests_.empty() && requests_.front().answered == requests_.front().flight.answer();
   }
 
-  /// The command that the next reply answers, if it names its script by its hash; or null. Valid
-  /// until the next change.
-  [[nodiscard]] const Command* hashed() const {
-    return requests_.empty() ? nullptr
-                             : requests_.front().flight.hashed(requests_.front().answered);
+  /// The command that the next reply answers names its script by its hash.
+  [[nodiscard]] bool hashed() const {
+    return !requests_.empty() && requests_.front().flight.hashed(requests_.front().answered);
   }
 
   /// The command that the next reply answers declares more_keys.

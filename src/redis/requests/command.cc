@@ -52,11 +52,8 @@ void render_script(const Command& command, const Flight& flight, bool cluster, s
 
 }  // namespace
 
-const Command* Flight::hashed(std::size_t reply) const {
-  if (!by_hash || asking || reply >= commands.size() || !goes_by_hash(commands[reply])) {
-    return nullptr;
-  }
-  return &commands[reply];
+bool Flight::hashed(std::size_t reply) const {
+  return by_hash && !asking && reply < commands.size() && goes_by_hash(commands[reply]);
 }
 
 bool Flight::declares_more(std::size_t reply) const {

@@ -41,8 +41,8 @@ struct Flight {
   [[nodiscard]] std::size_t replies() const { return commands.size() * (asking ? 2 : 1); }
   /// Which reply is the one to the request, from 0.
   [[nodiscard]] std::size_t answer() const { return asking ? 2 * answer_at + 1 : answer_at; }
-  /// The command that this reply, from 0, answers if it went by its hash; or null.
-  [[nodiscard]] const Command* hashed(std::size_t reply) const;
+  /// The command that this reply, from 0, answers goes by its hash.
+  [[nodiscard]] bool hashed(std::size_t reply) const;
   /// The command that this reply answers declares more_keys.
   [[nodiscard]] bool declares_more(std::size_t reply) const;
   /// The request is answered once the last command is, too: that may have to go out once more.

@@ -3,7 +3,6 @@
 // The valid names of a lock, and the names of its keys (redlock-protocol(7)).
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

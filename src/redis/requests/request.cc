@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/requests/request.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "lock/value.h"

@@ -16,7 +16,6 @@
 #include "lock/vote.h"
 #include "os/loop.h"
 #include "redis/connection/link.h"
-#include "redis/requests/keys.h"
 #include "redis/requests/request.h"
 #include "redis/tls/context.h"
 #include "redis/wire/uri.h"

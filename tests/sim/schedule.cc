@@ -389,6 +389,10 @@ void Schedule::keep_assumptions() {
       // forget.
       const std::size_t real = twins ? list - 1 : list;
       if (list >= smallest_list()) too_many |= votes >= quorum(list) || votes >= quorum(real);
+      // If a holder with one server more has a quorum with it, and the others forget that holder,
+      // a list of four knows nothing and looks new. The manual forbids restarts then.
+      if (list >= smallest_list() && list > 2 && list < servers)
+        too_many |= votes + 1 >= quorum(list + 1);
     }
     if (too_many) fault.kind = Kind::crash_kept;
   }

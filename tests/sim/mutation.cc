@@ -62,8 +62,6 @@ constexpr Patch kPatches[] = {
     {"revoked_free", kSet, kSetAnyway},
     {"revoke_any", "if changed then\nlocal left", "if true then\nlocal left"},
     {"no_tombstone", "if ARGV[3]==''or not KEYS[2] then return end", "do return end"},
-    // Takes the lock from a reader that came after the revocation.
-    {"takes_newcomers", "and has_others()then", "and false then"},
     // What its owner has released is put back; what a keeper released is missing to the owner.
     {"note_unread", "if string.find(' '..field(KEYS[3],'released',8192),",
      "if false and string.find('',"},

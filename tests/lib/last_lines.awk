@@ -40,6 +40,7 @@ function fail(suite, name) {
   key = log_number ":" ($1 + 0)
   place = $0
   sub(/.*in test file /, "", place)
+  sub(/.*\/tests\//, "tests/", place)
   sub(/\).*/, "", place)
   if ((key, last[key]) in failures) failures[key, last[key]] = " (" place ")"
 }

@@ -131,8 +131,9 @@ TEST_CASE("moments: a day by its name begins with the first of two midnights, wi
   CHECK(past("2026-11-01", kNow, &repeated) == first);
   CHECK(past("11-01 00:00", kNow, &repeated) == first + 1h);
   CHECK(repeated);
-  for (const auto& [day, now] : {std::pair{"today", 12h}, {"yesterday", 36h}, {"tomorrow", -12h}}) {
-    CAPTURE(day);
+  for (const auto& each : {std::pair{"today", 12h}, {"yesterday", 36h}, {"tomorrow", -12h}}) {
+    CAPTURE(each.first);
+    const auto& [day, now] = each;
     const Tense tense = now < 0h ? Tense::future : Tense::past;
     CHECK(in(tense, day, first + now, &repeated) == first);
     CHECK_FALSE(repeated);

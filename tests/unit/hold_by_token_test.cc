@@ -141,14 +141,15 @@ TEST_CASE(
 }
 
 TEST_CASE("renew: for the ttl of the run or of the hold that has the lock, if it can be one") {
-  for (const auto& [record, ttl] : {std::pair{R"("ttl":1000)", "1000"},
-                                    {R"("ttl":999)", "3600000"},
-                                    {R"("ttl":-5)", "3600000"},
-                                    {R"("ttl":86400000)", "86400000"},
-                                    {R"("ttl":86400001)", "3600000"},
-                                    {R"("maintenance":1,"ttl":2592000000)", "2592000000"},
-                                    {R"("maintenance":1,"ttl":2592000001)", "3600000"}}) {
-    CAPTURE(record);
+  for (const auto& each : {std::pair{R"("ttl":1000)", "1000"},
+                           {R"("ttl":999)", "3600000"},
+                           {R"("ttl":-5)", "3600000"},
+                           {R"("ttl":86400000)", "86400000"},
+                           {R"("ttl":86400001)", "3600000"},
+                           {R"("maintenance":1,"ttl":2592000000)", "2592000000"},
+                           {R"("maintenance":1,"ttl":2592000001)", "3600000"}}) {
+    CAPTURE(each.first);
+    const auto& [record, ttl] = each;
     Scene scene;
     scene.record = record;
     CHECK(status_of<cli::Renew>(scene, std::chrono::seconds(20)) == 0);

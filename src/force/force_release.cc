@@ -281,7 +281,7 @@ class Forcing {
     revoked_ = true;
     if (!removes() && has_failed_since()) return take_away();
     if (removes()) {
-      if (hold_ && !request_.now && is_joined(lock_) && !await_joined()) return too_few_to_tell();
+      if (hold_ && !request_.now && !await_joined()) return too_few_to_tell();
       if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);
       // The other servers would still be a quorum for the holder.
       return not_deleted(0, takeover);
@@ -392,11 +392,11 @@ class Forcing {
   }
 
   /// A run inside the one that failed may still have its job. It has been told to stop that.
-  [[nodiscard]] std::optional<observe::Observed> await_joined() const {
+  [[nodiscard]] bool await_joined() const {
+    if (!is_joined(lock_)) return true;
     say(" is revoked: a run inside the one that failed still holds it, and stops its job first");
-    return look_until([this](const auto& next) {
-      return (next.knows_enough() && !is_joined(next)) || is_gone(next, lock_);
-    });
+    return look_until([](const auto& next) { return next.knows_enough() && !is_joined(next); })
+        .has_value();
   }
 
   ExitStatus wait() const {

@@ -34,8 +34,8 @@ Result cut_off(World& world) {
   const std::size_t held_up = world.numbers().never_served - count;
   world.run_until_all_served(120s);
   world.run_until(world.now() + 21s);
-  // Once the first waiters have missed their turns, a server calls many waiters at once: two of
-  // these can change places.
+  // When the first waiters have missed their turns, each server calls many waiters at the same
+  // time. Two of them may then get the lock in the wrong order.
   return Result(world.numbers(), {.inversions = 1, .slow_per_cent = 5})
       .demand(held_up == 0, std::to_string(held_up) + " waiters were held up by those cut off");
 }

@@ -296,7 +296,7 @@ MISTAKES = [
       "a record of a foreign program makes a lock of a century", ["unit"]),
     M("hold/by_token.cc", "recorded_ttl(possession.holder).value_or(request.settings.ttl)", "std::chrono::milliseconds(1000)",
       "a keeper puts back what was released", ["lock/acquire: release: the servers remember it"]),
-    M("force/force_release.cc", "if (hold_ && !request_.now && is_joined(lock_) &&", "if (false &&",
+    M("force/force_release.cc", "if (hold_ && !request_.now &&", "if (false &&",
       "the next job begins while the one of a run inside has its grace",
       ["lock/hold_on_failure: an end by force first"]),
     M("force/force_release.cc", "if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);",

@@ -44,6 +44,12 @@ bool may_come_late(const SelfTestResult::Steps& steps) {
       });
 }
 
+/// By its own information, and by the trial: a server whose memory is full refuses only that.
+bool is_usable(const Inspection& inspection, const SelfTestResult::Steps& steps) {
+  const auto& vote = steps.acquired;
+  return can_vote(inspection) && !(vote && std::holds_alternative<lock::Unreachable>(*vote));
+}
+
 /// Deletes everything of a lock that nobody else uses, its fence included.
 void sweep(driver::Interview& interview, Inspectors& inspectors, const SelfTestResult& self_test) {
   using Remains = Inspector::Remains;
@@ -148,11 +154,11 @@ std::vector<Finding> merged(const std::vector<Finding>& findings, std::size_t se
 }
 
 /// A heading for each server with its findings below it, and one line that sums up.
-std::string as_report(const std::vector<Finding>& all, const Inspectors& inspectors,
+std::string as_report(const std::vector<Finding>& all, const std::vector<bool>& usable,
                       const RollOut& roll_out, const config::Settings& settings,
                       ExitStatus status) {
   const diag::Screen screen = driver::output_screen(settings);
-  const std::vector<Finding> findings = merged(all, inspectors.size());
+  const std::vector<Finding> findings = merged(all, usable.size());
   std::vector<const Finding*> chosen;
   std::size_t checks = 0;
   for (const Finding& finding : findings) {
@@ -175,10 +181,10 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
   }
   if (roll_out.is_on_its_way()) out += as_table(roll_out, screen);
   const Totals totals = count(findings);
-  const auto usable = std::ranges::count_if(inspectors, can_vote, &Inspector::inspection);
-  std::string sum = fmt::format(
-      "{} of {} usable, {}, {}", usable, diag::counted(inspectors.size(), "server"),
-      diag::counted(totals.failures, "failure"), diag::counted(totals.warnings, "warning"));
+  std::string sum =
+      fmt::format("{} of {} usable, {}, {}", std::ranges::count(usable, true),
+                  diag::counted(usable.size(), "server"), diag::counted(totals.failures, "failure"),
+                  diag::counted(totals.warnings, "warning"));
   if (status == ExitStatus::unavailable) {
     const bool taken = std::ranges::any_of(findings, [](const Finding& finding) {
       return finding.check == "trial" && finding.level == Level::ok;
@@ -193,7 +199,8 @@ std::string as_report(const std::vector<Finding>& all, const Inspectors& inspect
 
 /// See redlock-check(1).
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
-                    const RollOut& roll_out, const config::Settings& settings, ExitStatus status) {
+                    const std::vector<bool>& usable, const RollOut& roll_out,
+                    const config::Settings& settings, ExitStatus status) {
   using records::Json;
   std::vector<Json> servers;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
@@ -208,7 +215,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
     const auto up = uptime(inspection);
     servers.push_back(Json::object({{"server", settings.servers[server].display()},
                                     {"hash", roll_out.ours.servers()[server].hash},
-                                    {"usable", can_vote(inspection)},
+                                    {"usable", static_cast<bool>(usable[server])},
                                     {"version", text("redis_version")},
                                     {"run_id", text("run_id")},
                                     {"uptime_s", up ? Json(up->count()) : Json()},
@@ -257,9 +264,11 @@ Exit carry_out(const cli::Check& request) {
 
   std::vector<Finding> findings;
   const auto all = std::back_inserter(findings);
+  std::vector<bool> usable;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const Inspection& inspection = inspectors[server].inspection();
     self_test.servers[server].explained = !can_vote(inspection);
+    usable.push_back(is_usable(inspection, self_test.servers[server]));
     self_test.servers[server].kept_data = keeps_data(inspection);
     std::ranges::move(diagnose(settings.servers[server], inspection, settings, tried,
                                twin_of(inspectors, server, settings.servers)),
@@ -267,14 +276,20 @@ Exit carry_out(const cli::Check& request) {
   }
   std::ranges::move(diagnose_set(settings), all);
   std::ranges::move(diagnose_self_test(self_test, settings, tried), all);
-  const RollOut roll_out = survey(request);
+  RollOut roll_out = survey(request);
+  if (std::ranges::count(usable, false) > 0) {
+    roll_out.waits_for.emplace_back("not all servers are usable");
+  }
+  if (known_name_waits(self_test).count() > 0) {
+    roll_out.waits_for.emplace_back("too many servers were restarted lately");
+  }
   std::ranges::move(diagnose_lists(roll_out), all);
   const ExitStatus status = status_of(count(findings).worst, self_test, tried);
   if (request.json) {
-    return driver::print(as_json(findings, inspectors, roll_out, settings, status), status);
+    return driver::print(as_json(findings, inspectors, usable, roll_out, settings, status), status);
   }
   if (settings.quiet) return status;
-  return driver::print(as_report(findings, inspectors, roll_out, settings, status), status);
+  return driver::print(as_report(findings, usable, roll_out, settings, status), status);
 }
 
 }  // namespace redlock::check

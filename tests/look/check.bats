@@ -395,6 +395,8 @@ of_minutes() {
   assert_status 69
   found failure memory 'raise maxmemory'
   found failure trial 'memory is used up'
+  found ok roll-out 'the next step must wait: not all servers are usable'
+  assert_contains "$output" '0 of 1 server usable'
 }
 
 @test "check: the only server keeps nothing on disk" {
@@ -443,6 +445,7 @@ restart_these() {
   found ok trial '3 of 3 votes'
   found failure trial 'a lock that was used before cannot be taken for another ' 'wait, or see --restart-grace'
   assert_contains "$output" 'redlock can take new locks only'
+  found ok roll-out 'the next step must wait: too many servers were restarted lately'
   # The only server, which keeps its data. A host that still had three would be a warning.
   export REDLOCK_SERVERS=$A_URI
   check

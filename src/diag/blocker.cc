@@ -124,8 +124,9 @@ Blocker::Blocker(const lock::Refused& refusal)
       nobody = "its holder";
       says_why = " (who says nothing about itself)";
       if (maintenance) return;
-      job = holder && holder->unattended && !shared ? "; redlock stops no process"
-                                                    : ", whose job is being stopped";
+      job = holder && (holder->unattended || holder->unwarned) && !shared
+                ? "; redlock stops no process"
+                : ", whose job is being stopped";
       return;
     case Kind::token:
       if (holder && !shared) late = overdue(*holder, refusal.ttl_left);

@@ -173,6 +173,11 @@ class Forcing {
     return lock_.holder && lock_.holder->unattended && !lock_.shared;
   }
 
+  /// A process has it that redlock neither stops nor warns.
+  [[nodiscard]] bool stops_nothing() const {
+    return unattended() || (lock_.holder && lock_.holder->unwarned && !lock_.shared);
+  }
+
   [[nodiscard]] std::string latest() const {
     if (lock_.most_left) return ", in " + diag::for_people(*lock_.most_left) + " at the latest";
     return "; it has no time to live, and if its holder is dead, only --now frees it";
@@ -242,10 +247,11 @@ class Forcing {
     }
     if (hold_ && is_joined(lock_)) return "Stop the job of a run inside, and end the hold?";
     if (hold_) return "End the maintenance hold?";
-    if (unattended()) {
+    if (stops_nothing()) {
       return removes() ? "Release the lock immediately, although redlock would stop no process?"
-                       : "No process renews the lock, and redlock would stop no job. Revoke it "
-                         "anyway?";
+             : unattended()
+                 ? "No process renews the lock, and redlock would stop no job. Revoke it anyway?"
+                 : "The holder's keeper would stop no process. Revoke the lock anyway?";
     }
     if (!removes()) return fmt::format("Stop {} and release the lock?", jobs());
     return fmt::format("Release the lock immediately, although {} may still be running?", jobs());
@@ -294,8 +300,9 @@ class Forcing {
                       how, describe(*late), latest()));
       return request_.wait_gone ? wait() : ExitStatus::ok;
     }
-    std::string notices =
-        lock_.shared ? "were notified and stop their jobs" : "was notified and stops its job";
+    std::string notices = lock_.shared      ? "were notified and stop their jobs"
+                          : stops_nothing() ? "was notified, and stops no process"
+                                            : "was notified and stops its job";
     if (takeover.notified() == 0) {
       notices = fmt::format("could not be notified, and will notice at {}",
                             lock_.shared ? "their next renewals" : "its next renewal");
@@ -309,7 +316,11 @@ class Forcing {
                           "frees it immediately",
                           how, latest())
             : fmt::format(" {}: the {} {}; the lock is free when {} ended{}", how, holders(),
-                          notices, lock_.shared ? "the jobs have" : "the job has", latest()));
+                          notices,
+                          lock_.shared      ? "the jobs have"
+                          : stops_nothing() ? "its process has"
+                                            : "the job has",
+                          latest()));
     return request_.wait_gone ? wait() : ExitStatus::ok;
   }
 
@@ -339,9 +350,9 @@ class Forcing {
           "graces after that",
           holders());
     }
-    if (unattended()) {
-      return " now; redlock stopped no process: the script that took the lock finds out at its "
-             "next renew";
+    if (stops_nothing()) {
+      return std::string(" now; redlock stopped no process: the script that took the lock finds ") +
+             (unattended() ? "out at its next renew" : "that out when it releases the lock");
     }
     return " now: its old job may still be running until the holder notices, and for up to its "
            "grace after that";
@@ -384,7 +395,7 @@ class Forcing {
     const std::string why = takeover.troubles();
     return fail(
         ExitStatus::unavailable,
-        revoked_ && !hold_ && !unattended()
+        revoked_ && !hold_ && !stops_nothing()
             ? fmt::format(" is revoked from {}, which stops its job, but {}: it may not be free "
                           "before that job has ended{}; try again: {}",
                           holder(), known, latest(), why)

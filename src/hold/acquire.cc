@@ -389,6 +389,7 @@ records::Holder describe_holder(const cli::Acquire& request) {
   records::Holder holder = driver::describe_ourselves(request.settings, command);
   holder.pid = request.keep_for.value_or(::getppid());
   holder.unattended = !request.keep_for;
+  holder.unwarned = request.keep_for && request.on_lost_signal == 0;
   return holder;
 }
 

@@ -111,6 +111,7 @@ Holder holder_in(const Record& record) {
           .maintenance = number_in(record, "maintenance") == 1,
           .shared = number_in(record, "shared") == 1,
           .unattended = number_in(record, "unattended") == 1,
+          .unwarned = number_in(record, "unwarned") == 1,
           .replaces = number_in(record, "replaces") == 1,
           .since = time_in(record, "since").value_or(milliseconds::zero()),
           .ttl = time_in(record, "ttl").value_or(milliseconds::zero()),
@@ -181,6 +182,7 @@ std::string to_json(const Holder& holder) {
   json.add("since", holder.since.count());
   json.add("ttl", holder.ttl.count());
   if (holder.unattended) json.add("unattended", 1);
+  if (holder.unwarned) json.add("unwarned", 1);
   json.add("user", holder.user);
   return json.object();
 }

@@ -36,6 +36,7 @@ struct Holder {
   bool maintenance = false;  ///< redlock hold: no process holds the lock, and it ends by itself
   bool shared = false;       ///< a reader, or a job in a slot: not the only one that holds the lock
   bool unattended = false;   ///< redlock acquire without --keep-for: no redlock renews the lock
+  bool unwarned = false;     ///< its keeper has no --on-lost-signal: a loss stops no process
   bool replaces = false;     ///< of a revocation: by --replace
   /// When the holder sent the request that got the lock: Unix time by the holder's clock.
   std::chrono::milliseconds since{};

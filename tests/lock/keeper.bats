@@ -432,7 +432,8 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
 @test "keeper: a forced release is told immediately, and the lock is free when the process has ended" {
   ward
   keep --ttl 60s --on-lost-signal USR1 L
-  "$REDLOCK" release --force --yes L
+  run --separate-stderr "$REDLOCK" release --force --yes L
+  assert_contains "$stderr" 'the holder was notified and stops its job; the lock is free when the job has ended, in '
   wait_until "$BOUND" told
   [[ $(cli A get L) == "revoked:$token"* ]]
   end_ward
@@ -443,7 +444,10 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
 @test "keeper: a forced release, and a process that ends whenever it likes: then the lock is free" {
   ward
   keep --ttl 60s L
-  "$REDLOCK" release --force --yes L
+  run --separate-stderr "$REDLOCK" release --force --yes L
+  assert_contains "$stderr" 'the holder was notified, and stops no process; the lock is free when its process has ended, in '
+  run "$REDLOCK" run -nv L -- true
+  assert_contains "$output" '; redlock stops no process; free at the latest in '
   is_revoked() { [[ $(cli A get L) == "revoked:$token"* ]]; }
   is_revoked
   heard() { [[ $(cli A xrange 'redlock:{L}:log' - +) == *lost* ]]; }

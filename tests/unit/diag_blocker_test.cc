@@ -53,8 +53,11 @@ TEST_CASE("a waiter reads who revoked the lock, and that its job is being stoppe
         "revoked by ops@bastion (pid 4711) from root@web1 (pid 7, b), whose job is being stopped; "
         "free at the latest in 20 s");
   const std::string script = R"({"host":"web1","user":"root","pid":7,"unattended":1})";
-  CHECK(diag::describe(lock::Refused{.blocker = "revoked:x", .ttl_left = 20s, .holder = script}) ==
-        "revoked from root@web1 (pid 7); redlock stops no process; free at the latest in 20 s");
+  const std::string keeper = R"({"host":"web1","user":"root","pid":7,"unwarned":1})";
+  for (const std::string& each : {script, keeper}) {
+    CHECK(diag::describe(lock::Refused{.blocker = "revoked:x", .ttl_left = 20s, .holder = each}) ==
+          "revoked from root@web1 (pid 7); redlock stops no process; free at the latest in 20 s");
+  }
   CHECK(diag::describe(lock::Refused{.blocker = "revoked:x", .ttl_left = 20s, .holder = {}}) ==
         "revoked from its holder (who says nothing about itself); free at the latest in 20 s");
 }

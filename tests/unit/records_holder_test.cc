@@ -75,6 +75,9 @@ TEST_CASE("a holder's message, and that it is a maintenance hold") {
   CHECK_FALSE(read_holder(to_json(holder))->unattended);
   holder.unattended = true;
   CHECK(read_holder(to_json(holder))->unattended);
+  CHECK_FALSE(read_holder(to_json(holder))->unwarned);
+  holder.unwarned = true;
+  CHECK(read_holder(to_json(holder))->unwarned);
   holder.message = "say \"hi\" \\ \xc3\xa4";
   holder.maintenance = true;
   const auto read = read_holder(to_json(holder));

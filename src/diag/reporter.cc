@@ -396,6 +396,10 @@ void Reporter::say_notice(lock::ServerIndex server, const std::string& text) {
                     : "notice for the holder: " + printable(text, 100));
 }
 
+void Reporter::say_listening(lock::ServerIndex server) {
+  line(Verbosity::detailed, "{}: subscribed to wake-ups", servers_.at(server));
+}
+
 void Reporter::say_wake_up(lock::ServerIndex server, lock::Duration in, bool by_redisson) {
   line(Verbosity::detailed, "{}: {}", servers_.at(server),
        by_redisson ? "Redisson has unlocked the lock, or we begin to hear when it does"

@@ -56,6 +56,9 @@ class Reporter {
   /// Only when detailed: a notice from a server for the holder. Empty: the subscription has begun.
   void say_notice(lock::ServerIndex server, const std::string& text);
 
+  /// Only when detailed: a waiter's subscription has begun.
+  void say_listening(lock::ServerIndex server);
+
   /// Only when detailed: a wake-up from a server. `in`: see lock::Woken.
   void say_wake_up(lock::ServerIndex server, lock::Duration in, bool by_redisson);
 

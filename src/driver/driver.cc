@@ -127,6 +127,7 @@ void Driver::take_messages(lock::Instant now) {
   }
   for (const redis::Notice& wake_up : servers_.take_wake_ups(now)) {
     if (wake_up.text.empty()) {
+      if (voices_.reporter != nullptr) voices_.reporter->say_listening(wake_up.server);
       if (!over()) step(lock::Subscribed{wake_up.server}, now);
     } else if (const auto in = redis::read_wake_up(wake_up.text)) {
       const bool by_redisson = wake_up.text == redis::kUnlocked;

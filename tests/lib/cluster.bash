@@ -58,6 +58,8 @@ start_waiter() {
   background "$REDLOCK" run -vv "$LOCK" -- true
   declare -g "$1=$BACKGROUND_PID"
   wait_until "$BOUND" stand_in_queue $((before + 1))
+  # It reads that later, and asks every 100 ms until then.
+  wait_until "$BOUND" grep -q 'subscribed to wake-ups' "$BACKGROUND_ERR"
 }
 # was_told NAME: that waiter got the lock, and a server told it so. By itself it asks every 1.7 s.
 was_told() {

@@ -254,6 +254,25 @@ void name_tls_files(Draft& draft) {
   }
 }
 
+/// `-S redis://db1 --prefix app:`, for any command. The next one finds variables and files itself.
+std::vector<std::string> options_to_repeat(const Draft& draft) {
+  std::vector<std::string> words;
+  for (const Row& row : table()) {
+    const bool for_all = of_servers(row) && (row.commands & kLook) == kLook;
+    if (!for_all || draft.origin(row.name) != Origin::flag) continue;
+    const std::vector<std::string_view> flags = parts_of(row.flags, ",");
+    if (row.name == key::server) {
+      for (const Endpoint& server : draft.settings.servers) {
+        words.insert(words.end(), {std::string(flags.front()), server.display()});
+      }
+      continue;
+    }
+    words.emplace_back(flags.front());
+    if (row.type != Type::toggle) words.push_back(draft.of(row.name).text);
+  }
+  return words;
+}
+
 /// Without verification, the answer may come from anyone on the network path.
 void warn_of_trust(Settings& settings) {
   if (settings.tls.verify != redis::TlsSettings::Verify::nothing) return;
@@ -327,6 +346,7 @@ void complete(Draft& draft, const Environment& environment) {
   check_servers(draft);
   add_password(draft);
   name_tls_files(draft);
+  draft.settings.where = options_to_repeat(draft);
   warn_of_trust(draft.settings);
 }
 

@@ -67,6 +67,8 @@ struct Settings {
   When color = When::automatic;
   bool quiet = false;
   unsigned verbose = 0;  ///< how often -v was given
+  /// The options of the command line that lead to these servers and keys, without passwords.
+  std::vector<std::string> where;
   /// Warnings about the settings and their files, one line each.
   std::vector<std::string> warnings;
 

@@ -99,7 +99,7 @@ std::string vote_text(const lock::Answer& answer) {
 Reporter::Reporter(os::Stderr& out, std::string_view name, std::vector<std::string> servers,
                    Verbosity verbosity, WaitNews news)
     : out_(out),
-      release_(records::shell_like({"redlock", "release", "--force", std::string(name)})),
+      release_(command_about(name, {"redlock", "release", "--force"}, news.where)),
       lock_(lock_name(name)),
       servers_(std::move(servers)),
       verbosity_(verbosity),

@@ -28,6 +28,7 @@ struct WaitNews {
   ServerList list{};            ///< a holder with another one may be a mistake
   std::size_t slots = 0;        ///< of the lock, or 0; a holder with another number is a mistake
   std::size_t max_waiting = 0;  ///< --max-waiting
+  std::vector<std::string> where{};  ///< options for a command that we suggest
   bool newest = false;  ///< we need a place in the queue to replace older waiters (--newest)
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "os/clock.h"
+#include "records/records.h"
 
 namespace redlock::diag {
 
@@ -77,6 +78,13 @@ std::string lock_name(std::string_view name) {
 
 std::string bare_name(std::string_view name) {
   return printable(name, 255);
+}
+
+std::string command_about(std::string_view name, std::vector<std::string> words,
+                          const std::vector<std::string>& where) {
+  words.insert(words.end(), where.begin(), where.end());
+  words.emplace_back(name);
+  return printable(records::shell_like(words, kNoLimit));
 }
 
 std::string paint(std::string text, Tint tint, const Screen& screen) {

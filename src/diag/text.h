@@ -46,6 +46,11 @@ std::string lock_name(std::string_view name);
 /// is cut.
 std::string bare_name(std::string_view name);
 
+/// A command about the lock, to paste into a shell: "redlock release --force deploy-shop". `words`:
+/// the command; `where`: options (config/settings.h). Safe to print.
+std::string command_about(std::string_view name, std::vector<std::string> words,
+                          const std::vector<std::string>& where);
+
 /// A key as the value of a Prometheus label, with its quotes.
 std::string label_value(std::string_view key);
 

@@ -61,6 +61,7 @@ diag::Reporter reporter_for(const config::Settings& settings, const std::string&
            .list = server_list(settings),
            .slots = settings.slots,
            .max_waiting = settings.max_waiting,
+           .where = settings.where,
            .newest = settings.newest}};
 }
 

@@ -211,7 +211,7 @@ class Acquirer : private driver::Host {
     if (!settings_.verbose && (settings_.quiet || !os::Stderr::is_terminal())) return;
     out_.line(fmt::format("redlock: {} is held for maintenance until {}; to end that sooner: {}",
                           diag::lock_name(lock_.name), config::format_moment(expiry()),
-                          observe::release_command(lock_.name)));
+                          observe::release_command(lock_.name, settings_)));
   }
 
   /// Returns nothing if the keeper has the session from now on.

@@ -58,9 +58,9 @@ Frame look(const cli::Status& request, const diag::Screen& screen) {
     if (settings.quiet || lock.judgement.state != State::free || !cli::is_pattern(lock.id.name)) {
       continue;
     }
-    frame.complaints.push_back(fmt::format("{} looks like a pattern, and status takes names: {}",
-                                           diag::lock_name(lock.id.name),
-                                           records::shell_like({"redlock", "list", lock.id.name})));
+    frame.complaints.push_back(fmt::format(
+        "{} looks like a pattern, and status takes names: {}", diag::lock_name(lock.id.name),
+        diag::command_about(lock.id.name, {"redlock", "list"}, settings.where)));
   }
   if (request.json) {
     frame.text = to_json(locks, settings, query.troubles(), frame.status);

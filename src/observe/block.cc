@@ -92,7 +92,7 @@ std::string since(const records::Holder& holder, bool over) {
          diag::for_people(*length) + (over ? " ago" : "");
 }
 
-std::string time_left(const Observed& lock) {
+std::string time_left(const Observed& lock, const Settings& settings) {
   const std::string_view unless = lock.judgement.state == State::held ? ", unless renewed" : "";
   if (!lock.least_left) return "never by itself";
   const std::string least = diag::for_people(*lock.least_left);
@@ -101,7 +101,7 @@ std::string time_left(const Observed& lock) {
     // No process renews a maintenance hold, so its end is certain.
     return fmt::format("in {}, at {}; to end it now: {}", least,
                        config::format_moment(os::unix_now() + *lock.least_left),
-                       release_command(lock.id.name));
+                       release_command(lock.id.name, settings));
   }
   const std::string when = least == most ? least : least + " to " + most;
   if (const auto late = overdue(lock)) return fmt::format("in {}; {}", when, describe(*late));
@@ -216,7 +216,7 @@ void tell_waiting(Block& block, const WaitingQueue& queue, const Settings& setti
 }
 
 /// Who gave up, and where to see more.
-std::string describe_refusals(const Observed& lock) {
+std::string describe_refusals(const Observed& lock, const Settings& settings) {
   const Refusals& last = lock.refusals.front();
   const std::string held_by = diag::printable(last.who.held_by, records::kMostCommandBytes);
   const std::size_t others = lock.refusals.size() - 1;
@@ -224,7 +224,7 @@ std::string describe_refusals(const Observed& lock) {
       "{}{}, {} ago{}; see {}", diag::printable(last.host, 64),
       others > 0 ? " and " + diag::counted(others, "other host") : "", diag::for_people(last.ago),
       held_by.empty() ? "" : ", held by " + held_by,
-      diag::printable(records::shell_like({"redlock", "history", "--refused", lock.id.name})));
+      diag::command_about(lock.id.name, {"redlock", "history", "--refused"}, settings.where));
 }
 
 /// What one server shows. Standard error says why a server could not be asked, unless it is quiet.
@@ -254,7 +254,10 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   }
   if (state != State::free && state != State::undecided) {
     const bool ends = is_hold(lock) && state == State::held;
-    block.entry(state == State::cooling ? "free" : ends ? "ends" : "expires", time_left(lock));
+    block.entry(state == State::cooling ? "free"
+                : ends                  ? "ends"
+                                        : "expires",
+                time_left(lock, settings));
   }
   if (lock.waiting) tell_waiting(block, *lock.waiting, settings);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
@@ -262,7 +265,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
     block.entry("build", fmt::format("{} succeeded {} ago", lock.built->build,
                                      diag::for_people(lock.built->ago)));
   }
-  if (!lock.refusals.empty()) block.entry("refused", describe_refusals(lock));
+  if (!lock.refusals.empty()) block.entry("refused", describe_refusals(lock, settings));
   for (const std::string& text : warnings_about(lock, settings)) {
     block.entry("warning", text, 0, diag::Tint::notice);
   }

@@ -154,8 +154,8 @@ std::string too_few(std::size_t asked, std::size_t servers) {
                      diag::counted(servers, "server"), lock::quorum(servers));
 }
 
-std::string release_command(const std::string& lock_name) {
-  return diag::printable(records::shell_like({"redlock", "release", "--force", lock_name}));
+std::string release_command(const std::string& lock_name, const config::Settings& settings) {
+  return diag::command_about(lock_name, {"redlock", "release", "--force"}, settings.where);
 }
 
 std::string redisson_owner(const lock::Sighting& sighting) {
@@ -299,7 +299,7 @@ std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
         "the lock is free, {} removes it",
         settings.servers[each.server].brief(), diag::lock_name(lock_name),
         left ? "for another " + diag::for_people(*left) : std::string("indefinitely"),
-        none->why.empty() ? "no answer" : none->why, release_command(lock_name)));
+        none->why.empty() ? "no answer" : none->why, release_command(lock_name, settings)));
   }
   return lines;
 }
@@ -313,7 +313,7 @@ std::vector<std::string> warnings_about(const Observed& lock, const config::Sett
         settings.servers[server].brief(),
         left ? ", for another " + diag::for_people(*left) : std::string(),
         lock.judgement.state == lock::State::free ? "" : "once the lock is free, ",
-        release_command(lock.id.name)));
+        release_command(lock.id.name, settings)));
   }
   if (lock.sighting) {
     const bool redisson = settings.as == config::As::redisson;

@@ -131,8 +131,8 @@ Appearance appearance_of(lock::State state);
 /// "1 of 3 servers could be asked, and a quorum is 2"
 std::string too_few(std::size_t asked, std::size_t servers);
 
-/// `redlock release --force NAME`, to be copied into a shell.
-std::string release_command(const std::string& lock_name);
+/// `redlock release --force NAME`, to paste into a shell.
+std::string release_command(const std::string& lock_name, const config::Settings& settings);
 
 /// The process that holds a lock of Redisson's, safe to print.
 std::string redisson_owner(const lock::Sighting& sighting);

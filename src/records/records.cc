@@ -204,13 +204,12 @@ std::string as_message(std::string_view text) {
   return os::printable(line, kMostMessageBytes - 3);
 }
 
-std::string shell_like(const std::vector<std::string>& argv) {
+std::string shell_like(const std::vector<std::string>& argv, std::size_t most) {
   std::string line;
   for (const std::string& word : argv) {
     if (!line.empty()) line += ' ';
     line += as_word(word);
-    if (line.size() > kMostCommandBytes)
-      return std::string(os::clip(line, kMostCommandBytes)) + "...";
+    if (line.size() > most) return std::string(os::clip(line, most)) + "...";
   }
   return line;
 }

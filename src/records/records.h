@@ -56,8 +56,8 @@ std::optional<Holder> read_holder(std::string_view json);
 /// What a user wrote as a message, in one line, without control characters, and cut.
 std::string as_message(std::string_view text);
 
-/// A command line as a person would type it, cut to a length that fits a message.
-std::string shell_like(const std::vector<std::string>& argv);
+/// A command line as a person would type it, cut at `most` bytes.
+std::string shell_like(const std::vector<std::string>& argv, std::size_t most = kMostCommandBytes);
 
 /// The value that the key of a lock with this token gets when `by` revokes the lock (host, user,
 /// pid and since; redlock-protocol(7)): less than 600 bytes.

@@ -356,10 +356,10 @@ says_what_stays() {
 
 @test "hold on a terminal: a line says until when, and how to end it" {
   servers 1
-  run on_terminal 200 "$REDLOCK" hold --for 2h L
+  run on_terminal 200 "$REDLOCK" hold --prefix app: --for 2h L
   assert_contains "$output" 'redlock: lock "L" is held for maintenance until 20'
-  assert_contains "$output" 'to end that sooner: redlock release --force L'
-  assert_contains "$output" "$(cli A get L)"
+  assert_contains "$output" 'to end that sooner: redlock release --force --prefix app: L'
+  assert_contains "$output" "$(cli A get app:L)"
 }
 
 @test "message: of a run, shown to a waiter, in status, list and history" {

@@ -51,6 +51,17 @@ TEST_CASE("settings: defaults, which are those of the table") {
   CHECK((!got.quiet && !got.verbose));
 }
 
+TEST_CASE(
+    "settings: which flags a command needs that redlock suggests: no secret, and no variable") {
+  CHECK(settings({"--ttl", "60", "--server-wait", "1"},
+                 {{"REDLOCK_SERVERS", "redis://one"}, {"REDLOCK_PREFIX", "p:"}})
+            .where.empty());
+  CHECK(settings({"-S", "redis://:secret@one", "--server=redis://two:7/3", "--prefix",
+                  "p:", "--as=redisson", "--tls-insecure", "-n"})
+            .where == Words{"-S", "redis://:***@one:6379", "-S", "redis://two:7/3", "--prefix",
+                            "p:", "--as", "redisson", "--tls-insecure"});
+}
+
 TEST_CASE("settings: each flag") {
   const config::Settings got =
       settings({"--ttl", "60", "--kill-after=20s", "--server-timeout", "1", "--server-wait=0",

@@ -12,9 +12,9 @@
 #include <cstdio>
 
 #include "config/value.h"
-#include "diag/blocker.h"
 #include "diag/text.h"
 #include "driver/output.h"
+#include "force/found.h"
 #include "lock/value.h"
 #include "os/clock.h"
 #include "os/loop.h"
@@ -61,14 +61,6 @@ bool confirmed(std::string_view question) {
   return word == "y\n" || word == "Y\n" || word == "yes\n" || word == "Yes\n" || word == "YES\n";
 }
 
-/// Whether a run inside the holder's job holds the lock, too.
-bool is_joined(const observe::Observed& lock) {
-  return std::ranges::any_of(lock.seen, [](const auto& seen) {
-    const auto* sighting = std::get_if<lock::Sighting>(&seen);
-    return sighting != nullptr && sighting->holds > 1;
-  });
-}
-
 /// Throws if `pattern`, a name that no lock has, looks like a pattern, and matches other locks.
 void refuse_pattern(const std::string& pattern, const config::Settings& settings) {
   constexpr std::size_t kMost = 10;
@@ -99,16 +91,17 @@ class Forcing {
                   "--yes skips the question");
     }
     observe::Query query(settings_);
-    lock_ = query.look({request_.name}).front();
-    const bool enough = lock_.knows_enough();
+    found_.lock = query.look({request_.name}).front();
+    const bool enough = found_.lock.knows_enough();
     if (!settings_.quiet || !enough) driver::complain(query.complaints());
     if (!enough) {
       return fail(ExitStatus::unavailable,
-                  ": " + observe::too_few(lock_.judgement.answered, settings_.servers.size()) +
+                  ": " +
+                      observe::too_few(found_.lock.judgement.answered, settings_.servers.size()) +
                       "; nothing was done");
     }
-    const State state = lock_.judgement.state;
-    const bool left_over = state == State::free && !observe::left_overs(lock_).empty();
+    const State state = found_.lock.judgement.state;
+    const bool left_over = state == State::free && !observe::left_overs(found_.lock).empty();
     if (state == State::free && !left_over) {
       refuse_pattern(request_.name, settings_);
       say(cli::is_pattern(request_.name)
@@ -118,12 +111,12 @@ class Forcing {
     }
     if (asks || !settings_.quiet) {
       const diag::Screen screen = driver::output_screen(settings_, STDERR_FILENO);
-      std::fputs(observe::as_block(lock_, settings_, screen).c_str(), stderr);
+      std::fputs(observe::as_block(found_.lock, settings_, screen).c_str(), stderr);
     }
-    hold_ = lock_.holder && lock_.holder->maintenance;
+    found_.hold = found_.lock.holder && found_.lock.holder->maintenance;
     const bool others = state == State::foreign || state == State::undecided;
     if (others && !removes()) return refuse_without_now();
-    const bool redisson = std::ranges::any_of(lock_.seen, [](const auto& seen) {
+    const bool redisson = std::ranges::any_of(found_.lock.seen, [](const auto& seen) {
       const auto* sighting = std::get_if<lock::Sighting>(&seen);
       return sighting != nullptr && !sighting->owner.empty();
     });
@@ -132,7 +125,7 @@ class Forcing {
           "string under this name would let other locks of the same Java process expire");
     }
     const bool done_before = state == State::revoked && !removes();
-    if (!done_before && asks && !confirmed(question())) {
+    if (!done_before && asks && !confirmed(found_.question(removes()))) {
       driver::complain({"nothing was done"});
       return ExitStatus::conflict;
     }
@@ -150,45 +143,12 @@ class Forcing {
     return status;
   }
 
-  [[nodiscard]] std::string_view jobs() const {
-    if (lock_.slots > 0) return "the jobs in all its slots";
-    return lock_.shared ? "the jobs of all its readers" : "its job";
-  }
-
-  [[nodiscard]] std::string_view holders() const {
-    if (lock_.slots > 0) return "holders";
-    return lock_.shared ? "readers" : "holder";
-  }
-
-  [[nodiscard]] std::string holder() const {
-    if (lock_.shared) {
-      return "its " + diag::counted(lock_.reader_count, lock_.slots > 0 ? "holder" : "reader");
-    }
-    if (!lock_.holder) return "its holder";
-    return hold_ ? diag::person(*lock_.holder) : diag::process(*lock_.holder);
-  }
-
-  /// `redlock acquire` took it without --keep-for: no redlock renews it.
-  [[nodiscard]] bool unattended() const {
-    return lock_.holder && lock_.holder->unattended && !lock_.shared;
-  }
-
-  /// A process has it that redlock neither stops nor warns.
-  [[nodiscard]] bool stops_nothing() const {
-    return unattended() || (lock_.holder && lock_.holder->unwarned && !lock_.shared);
-  }
-
-  [[nodiscard]] std::string latest() const {
-    if (lock_.most_left) return ", in " + diag::for_people(*lock_.most_left) + " at the latest";
-    return "; it has no time to live, and if its holder is dead, only --now frees it";
-  }
-
   /// A quorum has no such key, so nobody has the lock by these keys. But a run that is taking the
   /// lock may have just got one server's vote: within two seconds such a key goes, or gets a
   /// quorum. The key of another program needs --now, as always.
   ExitStatus remove_left_overs() {
     constexpr lock::Duration kSettled = std::chrono::seconds(2);
-    const std::vector<std::size_t> servers = observe::left_overs(lock_);
+    const std::vector<std::size_t> servers = observe::left_overs(found_.lock);
     const auto shown = [&](const observe::Observed& lock) {
       std::vector<std::string> values;
       for (const std::size_t server : servers) {
@@ -198,20 +158,20 @@ class Forcing {
       return values;
     };
     const bool foreign = std::ranges::any_of(servers, [&](std::size_t server) {
-      return lock::state_of(std::get<lock::Sighting>(lock_.seen[server])) == State::foreign;
+      return lock::state_of(std::get<lock::Sighting>(found_.lock.seen[server])) == State::foreign;
     });
     if (foreign && !removes()) {
       return fail(ExitStatus::conflict,
                   " is free, but one server has a key of another program: --now deletes it");
     }
-    const std::vector<std::string> before = shown(lock_);
+    const std::vector<std::string> before = shown(found_.lock);
     rest(kSettled);
-    lock_ = observe::look_at(request_.name, settings_);
-    const bool same = observe::left_overs(lock_) == servers && shown(lock_) == before;
-    if (!same || lock_.judgement.state != State::free) {
+    found_.lock = observe::look_at(request_.name, settings_);
+    const bool same = observe::left_overs(found_.lock) == servers && shown(found_.lock) == before;
+    if (!same || found_.lock.judgement.state != State::free) {
       return fail(ExitStatus::conflict, " has changed since; nothing was deleted, try again");
     }
-    Takeover takeover(settings_, lock_);
+    Takeover takeover(settings_, found_.lock);
     takeover.remove();
     const lock::Tally tally = takeover.tally();
     if (tally.failed > 0) {
@@ -225,7 +185,7 @@ class Forcing {
   }
 
   ExitStatus refuse_without_now() {
-    if (lock_.judgement.state == State::foreign) {
+    if (found_.lock.judgement.state == State::foreign) {
       return fail(ExitStatus::conflict,
                   " is held by another program, and redlock cannot stop its job: --now only "
                   "deletes the key, and that job then runs at the same time as the next one");
@@ -235,31 +195,9 @@ class Forcing {
                 "try again, or delete exactly the keys shown, with --now");
   }
 
-  [[nodiscard]] std::string question() const {
-    const State state = lock_.judgement.state;
-    if (state == State::free) return "Delete the key that was left over?";
-    if (state == State::cooling) return "Cut its minimum hold short?";
-    if (state == State::foreign) {
-      return "Delete the key of another program, although its job goes on?";
-    }
-    if (state == State::undecided) {
-      return "Delete the keys shown, although jobs may be running under them?";
-    }
-    if (hold_ && is_joined(lock_)) return "Stop the job of a run inside, and end the hold?";
-    if (hold_) return "End the maintenance hold?";
-    if (stops_nothing()) {
-      return removes() ? "Release the lock immediately, although redlock would stop no process?"
-             : unattended()
-                 ? "No process renews the lock, and redlock would stop no job. Revoke it anyway?"
-                 : "The holder's keeper would stop no process. Revoke the lock anyway?";
-    }
-    if (!removes()) return fmt::format("Stop {} and release the lock?", jobs());
-    return fmt::format("Release the lock immediately, although {} may still be running?", jobs());
-  }
-
   ExitStatus take_away() {
-    Takeover takeover(settings_, lock_);
-    const State state = lock_.judgement.state;
+    Takeover takeover(settings_, found_.lock);
+    const State state = found_.lock.judgement.state;
     if (state == State::held || state == State::revoked) return revoke(takeover);
     // The holder of such a key must notice, and must not put the key back.
     if (state == State::undecided) revoke_and_log(takeover);
@@ -271,14 +209,14 @@ class Forcing {
         driver::describe_ourselves(settings_, {"redlock", "release", "--force", request_.name});
     takeover.revoke(records::since_now(us));
     // Whoever revoked it before has logged that.
-    if (lock_.judgement.state == State::revoked) return;
+    if (found_.lock.judgement.state == State::revoked) return;
     records::LogEntry entry;
     entry.who = us;
     takeover.log(entry);
   }
 
   ExitStatus revoke(Takeover& takeover) {
-    const bool before = lock_.judgement.state == State::revoked;
+    const bool before = found_.lock.judgement.state == State::revoked;
     revoke_and_log(takeover);
     const lock::Tally tally = takeover.tally();
     const std::size_t servers = settings_.servers.size();
@@ -287,40 +225,13 @@ class Forcing {
     revoked_ = true;
     if (!removes() && has_failed_since()) return take_away();
     if (removes()) {
-      if (hold_ && !request_.now && !await_joined()) return too_few_to_tell();
+      if (found_.hold && !request_.now && !await_joined()) return too_few_to_tell();
       if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);
       // The other servers would still be a quorum for the holder.
       return not_deleted(0, takeover);
     }
-    const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
-    if (const auto late = takeover.notified() == 0 ? observe::overdue(lock_) : std::nullopt) {
-      say(
-          fmt::format(" {}: it could not be notified; {}; the lock is free when it expires{}; "
-                      "--now frees it immediately",
-                      how, describe(*late), latest()));
-      return request_.wait_gone ? wait() : ExitStatus::ok;
-    }
-    std::string notices = lock_.shared      ? "were notified and stop their jobs"
-                          : stops_nothing() ? "was notified, and stops no process"
-                                            : "was notified and stops its job";
-    if (takeover.notified() == 0) {
-      notices = fmt::format("could not be notified, and will notice at {}",
-                            lock_.shared ? "their next renewals" : "its next renewal");
-      if (lock_.holder && lock_.holder->ttl.count() > 0) {
-        notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
-      }
-    }
-    say(unattended() && takeover.notified() == 0
-            ? fmt::format(" {}: redlock acquire took it without --keep-for, so no process renews "
-                          "it, and redlock stops no job; the lock is free when it expires{}; --now "
-                          "frees it immediately",
-                          how, latest())
-            : fmt::format(" {}: the {} {}; the lock is free when {} ended{}", how, holders(),
-                          notices,
-                          lock_.shared      ? "the jobs have"
-                          : stops_nothing() ? "its process has"
-                                            : "the job has",
-                          latest()));
+    say((before ? " had been revoked before" : " is revoked from " + found_.holder()) + ": " +
+        found_.outlook(takeover.notified() > 0));
     return request_.wait_gone ? wait() : ExitStatus::ok;
   }
 
@@ -328,34 +239,10 @@ class Forcing {
   /// lock is a maintenance hold now, which nobody would give up.
   bool has_failed_since() {
     observe::Observed next = observe::look_at(request_.name, settings_);
-    const bool held = next.judgement.state == State::revoked && !is_gone(next, lock_);
-    hold_ = failed_ = held && next.holder && next.holder->maintenance;
-    if (failed_) lock_ = std::move(next);
-    return failed_;
-  }
-
-  /// What a user who takes the lock now has to know.
-  [[nodiscard]] std::string how_free() const {
-    const State state = lock_.judgement.state;
-    if (state == State::cooling) return ": its minimum hold was cut short";
-    if (state == State::foreign) {
-      return ": its key is deleted; the job of its old holder does not notice that, and may "
-             "still be running";
-    }
-    if (failed_) return ": its job had failed, and the hold of --hold-on-failure is over";
-    if (hold_) return fmt::format(": the maintenance hold of {} is over", holder());
-    if (lock_.shared) {
-      return fmt::format(
-          " now: the jobs of its {} may still be running until these notice, and for up to their "
-          "graces after that",
-          holders());
-    }
-    if (stops_nothing()) {
-      return std::string(" now; redlock stopped no process: the script that took the lock finds ") +
-             (unattended() ? "out at its next renew" : "that out when it releases the lock");
-    }
-    return " now: its old job may still be running until the holder notices, and for up to its "
-           "grace after that";
+    const bool held = next.judgement.state == State::revoked && !is_gone(next, found_.lock);
+    found_.hold = found_.failed = held && next.holder && next.holder->maintenance;
+    if (found_.failed) found_.lock = std::move(next);
+    return found_.failed;
   }
 
   ExitStatus remove(Takeover& takeover) {
@@ -367,9 +254,9 @@ class Forcing {
     if (result != TakeoverResult::yes) return not_taken(result, takeover);
     if (!settings_.quiet) {
       driver::complain(
-          observe::may_keep(takeover.silent(), lock_.most_left, request_.name, settings_));
+          observe::may_keep(takeover.silent(), found_.lock.most_left, request_.name, settings_));
     }
-    say(" is free" + how_free());
+    say(" is free" + found_.how_free());
     return ExitStatus::ok;
   }
 
@@ -395,23 +282,23 @@ class Forcing {
     const std::string why = takeover.troubles();
     return fail(
         ExitStatus::unavailable,
-        revoked_ && !hold_ && !stops_nothing()
+        revoked_ && !found_.hold && !found_.stops_nothing()
             ? fmt::format(" is revoked from {}, which stops its job, but {}: it may not be free "
                           "before that job has ended{}; try again: {}",
-                          holder(), known, latest(), why)
+                          found_.holder(), known, found_.latest(), why)
             : fmt::format(" is {}, and may not be free; try again: {}", known, why));
   }
 
   /// A run inside the one that failed may still have its job. It has been told to stop that.
   [[nodiscard]] bool await_joined() const {
-    if (!is_joined(lock_)) return true;
+    if (!is_joined(found_.lock)) return true;
     say(" is revoked: a run inside the one that failed still holds it, and stops its job first");
     return look_until([](const auto& next) { return next.knows_enough() && !is_joined(next); })
         .has_value();
   }
 
   ExitStatus wait() const {
-    const auto next = look_until([this](const auto& each) { return is_gone(each, lock_); });
+    const auto next = look_until([this](const auto& each) { return is_gone(each, found_.lock); });
     if (!next) return too_few_to_tell();
     const State state = next->judgement.state;
     say(state == State::free ? " is free"
@@ -424,7 +311,7 @@ class Forcing {
   template <class Over>
   std::optional<observe::Observed> look_until(Over is_over) const {
     constexpr lock::Duration kLongestPause = milliseconds(500);
-    const lock::Instant limit = wait_limit(lock_, os::boot_now());
+    const lock::Instant limit = wait_limit(found_.lock, os::boot_now());
     for (lock::Duration pause = milliseconds(50);; pause = std::min(pause * 2, kLongestPause)) {
       observe::Observed next = observe::look_at(request_.name, settings_);
       if (is_over(next)) return next;
@@ -438,14 +325,12 @@ class Forcing {
                 ": too few servers answer, and it is unknown whether the job has ended");
   }
 
-  [[nodiscard]] bool removes() const { return hold_ || request_.now; }
+  [[nodiscard]] bool removes() const { return found_.hold || request_.now; }
 
   const cli::ForceRelease& request_;
   const config::Settings& settings_;
   std::string name_;  ///< as sentences name the lock
-  observe::Observed lock_;
-  bool hold_ = false;     ///< it is a maintenance hold, of which only a run inside has a job
-  bool failed_ = false;   ///< it became one after we had looked
+  Found found_;
   bool revoked_ = false;  ///< on enough servers: its holder has no quorum
 };
 

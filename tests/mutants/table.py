@@ -296,7 +296,7 @@ MISTAKES = [
       "a record of a foreign program makes a lock of a century", ["unit"]),
     M("hold/by_token.cc", "recorded_ttl(possession.holder).value_or(request.settings.ttl)", "std::chrono::milliseconds(1000)",
       "a keeper puts back what was released", ["lock/acquire: release: the servers remember it"]),
-    M("force/force_release.cc", "if (hold_ && !request_.now &&", "if (false &&",
+    M("force/force_release.cc", "if (found_.hold && !request_.now &&", "if (false &&",
       "the next job begins while the one of a run inside has its grace",
       ["lock/hold_on_failure: an end by force first"]),
     M("force/force_release.cc", "if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);",
@@ -306,7 +306,7 @@ MISTAKES = [
       "const bool others = (state == State::foreign && !MUTATED) || state == State::undecided;",
       "another program's key is taken without --now", ["lock/force: what other programs have"]),
 
-    M("force/force_release.cc", "observe::left_overs(lock_) == servers && shown(lock_) == before",
+    M("force/force_release.cc", "observe::left_overs(found_.lock) == servers && shown(found_.lock) == before",
       "observe::left_overs(lock_) == servers", "the key of a run that is about to get the lock is deleted", ["unit"]),
     M("force/takeover.cc", "answers_[server] ? silence(answers_[server])\n                                        : "
       "std::get_if<lock::Unreachable>(&lock_.seen[server])", "silence(answers_[server])",

@@ -39,11 +39,12 @@ struct Asked {
 inline std::string script_name(std::string_view text) {
   namespace all = redis::scripts;
   static const std::vector<std::pair<const redis::Script*, const char*>> kNames = {
-      {&all::acquire, "acquire"}, {&all::look, "look"},          {&all::waiting, "waiting"},
-      {&all::done, "done"},       {&all::refusals, "refusals"},  {&all::revoke, "revoke"},
-      {&all::remove, "remove"},   {&all::hand_on, "hand_on"},    {&all::log, "log"},
-      {&all::history, "history"}, {&all::leave, "leave"},        {&all::leave_shared, "leave"},
-      {&all::renew, "renew"},     {&all::renew_shared, "renew"}, {&all::hold, "hold"}};
+      {&all::acquire, "acquire"},    {&all::look, "look"},         {&all::waiting, "waiting"},
+      {&all::done, "done"},          {&all::refusals, "refusals"}, {&all::revoke, "revoke"},
+      {&all::remove, "remove"},      {&all::hand_on, "hand_on"},   {&all::log, "log"},
+      {&all::refuse, "refuse"},      {&all::history, "history"},   {&all::leave, "leave"},
+      {&all::leave_shared, "leave"}, {&all::renew, "renew"},       {&all::renew_shared, "renew"},
+      {&all::hold, "hold"}};
   for (const auto& [script, name] : kNames) {
     if (text.ends_with(script->text)) return name;
   }

@@ -219,7 +219,9 @@ std::optional<lock::Unreachable> Locator::leave(const lock::Unreachable& why, lo
   const std::size_t nodes = endpoint_.nodes.size();
   const bool each_failed = left_.empty() && redirections_ == 0;
   if (endpoint_.kind == Endpoint::Kind::cluster && nodes > 1 && each_failed) {
-    trouble_->why = "none of its " + std::to_string(nodes) + " nodes can be used; " + trouble_->why;
+    lock::Unreachable of_all = *trouble_;
+    of_all.why = "none of its " + std::to_string(nodes) + " nodes can be used; " + of_all.why;
+    return of_all;
   }
   return trouble_;
 }

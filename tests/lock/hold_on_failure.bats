@@ -219,6 +219,30 @@ one_hold() {
   assert_between 20000 "$(cli A pttl L)" 40000
 }
 
+@test "hold-on-failure: a lock that was revoked before the run failed stays for a run inside, until that has ended" {
+  servers 3
+  local server token
+  background "$REDLOCK" run --hold-on-failure 1h --ttl 60s L -- sh -c '"$0" run --ttl 60s L -- sh -c "
+      until [ -e \"$1/go\" ]; do sleep 0.05; done" </dev/null >/dev/null 2>&1 &
+    echo "$REDLOCK_TOKEN" >"$1/token.part"; mv "$1/token.part" "$1/token"
+    until [ -e "$1/fail" ]; do sleep 0.05; done; exit 5' "$REDLOCK" "$SCRATCH"
+  wait_for "$SCRATCH/token"
+  token=$(<"$SCRATCH/token")
+  # Both would hear of a forced release; they do not hear of this one before their next renewal, in 20 s.
+  for server in A B C; do wait_until "$BOUND" both_listen "$server" "$token"; done
+  wait_until_settled A B C
+  for server in A B C; do cli "$server" set L "revoked:$token {}" px 60000 >/dev/null; done
+  : >"$SCRATCH/fail"
+  await "$BACKGROUND_PID"
+  assert_status 5
+  assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
+  run -1 "$REDLOCK" run -n L -- true
+  for server in A B C; do [[ $(cli "$server" get L) == revoked:* ]] || fail "$server: '$(cli "$server" get L)'"; done
+  : >"$SCRATCH/go"
+  for server in A B C; do wait_until "$BOUND" lacks_key "$server" L; done
+}
+both_listen() { [[ $(cli "$1" pubsub numsub "redlock:{L}:told:$2") == *$'\n'2 ]]; }
+
 @test "hold-on-failure: an end by force first stops the job of a run inside" {
   servers 3
   cat >"$SCRATCH/inner" <<'END'

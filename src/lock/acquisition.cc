@@ -366,7 +366,7 @@ bool Acquisition::held_by_ancestor() const {
   if (!plan_.inherited) return false;
   const std::size_t votes = how_many(attempt_.votes(), [this](const Attempt::Vote& vote) {
     return vote.state == Attempt::VoteState::refused &&
-           vote.refusal.blocker == plan_.inherited->token;
+           vote.refusal.blocker == plan_.inherited->token && !vote.refusal.maintenance;
   });
   return votes >= quorum(plan_.servers);
 }

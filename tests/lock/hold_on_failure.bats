@@ -180,6 +180,20 @@ one_hold() {
   [[ $(json 'l["holds"]') == 1 ]]
 }
 
+@test "hold-on-failure: a run that the failed command left behind cannot join the hold, and waits for its end" {
+  servers 3
+  run --separate-stderr fails 1h L -- sh -c '(until [ -e "$1/go" ]; do sleep 0.05; done
+      "$0" run -n L -- echo joined; echo "$?" >"$1/status"
+      exec "$0" run -v L -- sh -c "echo >\"\$1/ran\"" job "$1") </dev/null >"$1/out" 2>&1 & exit 5' "$REDLOCK" "$SCRATCH"
+  assert_status 5
+  : >"$SCRATCH/go"
+  wait_for_line "$SCRATCH/out" 'lock "L" is held for maintenance by '
+  [[ $(<"$SCRATCH/status") == 1 && ! -e $SCRATCH/ran ]] || fail "$(<"$SCRATCH/out")"
+  run -0 "$REDLOCK" release --force -y L
+  wait_for "$SCRATCH/ran"
+  refute_contains "$(<"$SCRATCH/out")" joined
+}
+
 @test "hold-on-failure: a late request shortens no hold and takes no other lock" {
   start_server A
   cli A set L "$TOKEN" px 60000 >/dev/null

@@ -393,7 +393,7 @@ MISTAKES = [
     M("redis/scripts/parts/leaving.lua", "elseif id == token or", "elseif",
       "a lock that its first holder did not renew for a while is released by a run that joined",
       ["lock/scripts: joiners that are dead"]),
-    M("redis/scripts/parts/vouch.lua", "if joins and not ours then return refuse('refused', '', -2) end", "",
+    M("redis/scripts/parts/vouch.lua", "if joins and (not ours or ", "if joins and (",
       "whose lock is gone does not take it again", ["sim", "lock/reentrant"]),
     M("redis/scripts/parts/vouch.lua", "list == '' or ", "",
       "a job joins a lock whose list of holds is gone, and loses it when the outer one ends",

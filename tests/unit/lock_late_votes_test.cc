@@ -151,6 +151,21 @@ TEST_CASE("late votes: a released hold of an ancestor's lock is waited for no lo
   CHECK(harness.session.finished());
 }
 
+TEST_CASE("waiting for the maintenance hold that our own ancestor left: we do not join it") {
+  Plan plan = plan_for(3, 1min);
+  plan.inherited = {.token = "outer", .fence = 7};
+  Harness harness(plan);
+  harness.answer_all(3, Op::acquire, Refused{});
+  Refused hold = held_by("outer");
+  hold.maintenance = true;
+  for (int round = 0; round < 3; ++round) {
+    harness.pass_pause();
+    REQUIRE(harness.asked(Op::acquire) == 3);
+    CHECK_FALSE(is_join(harness.asks(Op::acquire).front().attempt));
+    harness.answer_all(3, Op::acquire, hold);
+  }
+}
+
 TEST_CASE("waiting for our own ancestor: we join it instead, with a new hold") {
   Plan plan = plan_for(3);
   plan.inherited = {.token = "outer", .fence = 7};

@@ -6,7 +6,10 @@
 -- ours  the lock holds our token already
 local list = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
 local holds = list
-if joins and not ours then return refuse('refused', '', -2) end
+-- Nobody joins a maintenance hold: the run that left it has failed.
+if joins and (not ours or field(KEYS[2], ARGV[1], 8192):find('"maintenance":1', 1, true)) then
+  return refuse('refused', '', -2)
+end
 if joins or not ours then
   holds = list:gsub(' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
           (' %.0f'):format(clock + ARGV[2])

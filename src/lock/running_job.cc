@@ -254,7 +254,8 @@ void RunningJob::main_process_ended(JobEnd end, Instant now, Effects& effects) {
 /// stopped job run although the lease is over.
 void RunningJob::begin_to_stop(Instant now, Effects& effects) {
   stop_began_ = now;
-  grace_over_ = stop_reason_ == StopReason::supervisor_gone && plan_.stages.earlier;
+  grace_over_ = plan_.stop_signal == SIGKILL ||
+                (stop_reason_ == StopReason::supervisor_gone && plan_.stages.earlier);
   if (now < kill_due()) {
     effects.emplace_back(Kill{plan_.stop_signal});
   } else {

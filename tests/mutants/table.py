@@ -419,7 +419,7 @@ MISTAKES = [
       "a signal reaches the job of several locks several times", ["lock/also: each signal reaches the job once"]),
     M("lock/running_job.cc", "next_stage_ && last_kill_ == kNever", "false",
       "a KILL takes the redlocks of the other locks along", ["unit_lock", "lock/also: if the job must be killed"]),
-    M("lock/running_job.cc", "grace_over_ = stop_reason_ == StopReason::supervisor_gone && plan_.stages.earlier;", ";",
+    M("lock/running_job.cc", "(stop_reason_ == StopReason::supervisor_gone && plan_.stages.earlier);", "false;",
       "each of several locks gives the job a grace of its own", ["unit_lock"]),
     M("hold/acquire.cc", "who.maintenance = true;", ";",
       "a hold looks like a job, and ends as one", ["lock/hold: keeps everybody out"]),

@@ -19,9 +19,10 @@ namespace {
 const Instant kStart(1000s);
 
 /// A stage whose job runs: it has the lock of one server until 30 s - 302 ms after the start.
-Harness stage(const Neighbours& neighbours) {
+Harness stage(const Neighbours& neighbours, int stop_signal = SIGTERM) {
   Plan plan = plan_for(1);
   plan.stages = neighbours;
+  plan.stop_signal = stop_signal;
   Harness harness(plan);
   harness.answer(0, Op::acquire, Granted{});
   harness.step(JobStarted{});
@@ -101,6 +102,17 @@ TEST_CASE("stages: a job that must be killed has a second to give the later lock
     harness.advance(20ms);
     CHECK(killed(harness) == Whoms{kNext, kAll, kAll});
   }
+}
+
+TEST_CASE("stages: with --signal KILL, the later locks have that second, too") {
+  Harness harness = stage({.later = true}, SIGKILL);
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  CHECK(killed(harness) == Whoms{kNext});
+  harness.advance(1s - 1ms);
+  CHECK(killed(harness) == Whoms{kNext});
+  harness.advance(1ms);
+  CHECK(killed(harness) == Whoms{kNext, kAll});
 }
 
 TEST_CASE("stages: but everything is killed before the lease ends, as without --also") {

@@ -38,12 +38,15 @@ void warn(const std::string& text, const config::Settings& settings, os::Stderr&
   if (!text.empty() && !settings.quiet) out.line("redlock: warning: " + text);
 }
 
-/// A lock that an outer run shares with others cannot be ours alone inside of it.
-void check_outer(const std::string& token, const std::string& name,
-                 const config::Settings& settings) {
-  if (!lock::is_of_reader(token)) return;
+/// Whether we may join the lock of an outer run. One that it shares with others cannot be ours
+/// alone inside of it: throws Error (64) unless that run has ended.
+bool may_join(const lock::Inherited& outer, const std::string& name,
+              const config::Settings& settings) {
+  const std::string& token = outer.token;
+  if (!lock::is_of_reader(token)) return true;
   const bool slot = lock::is_of_slot(token);
-  if (slot ? lock::slot_of(token).slots == settings.slots : settings.shared) return;
+  if (slot ? lock::slot_of(token).slots == settings.slots : settings.shared) return true;
+  if (!may_still_hold(outer, name, settings)) return false;
   const std::string option = slot ? fmt::format("--slots {}", lock::slot_of(token).slots) : "-s";
   throw Error(ExitStatus::usage,
               fmt::format("an outer redlock run holds {} {} ({}), and this run would wait for it "
@@ -313,7 +316,7 @@ Exit carry_out(const cli::Run& request) {
   const driver::LockId lock = driver::lock_id(settings, stage.name());
   lock::Plan plan = driver::plan_for(settings);
   if (settings.reentrant) plan.inherited = find_held(held, lock);
-  if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
+  if (plan.inherited && !may_join(*plan.inherited, lock.name, settings)) plan.inherited.reset();
   plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
   const records::Holder who = driver::describe_ourselves(settings, request.job);
   redis::ServerSet servers =

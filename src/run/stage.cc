@@ -15,6 +15,7 @@
 #include "diag/text.h"
 #include "lock/stages.h"
 #include "lock/value.h"
+#include "observe/observed.h"
 
 namespace redlock::run {
 
@@ -55,11 +56,16 @@ std::string_view next_entry(std::string_view& entries) {
 /// Throws Error (64) if an outer run holds one of the locks, and another comes before it.
 void check_order(const std::vector<std::string>& names, const config::Settings& settings,
                  std::string_view held) {
+  const auto held_as = [&](const std::string& name) {
+    return find_held(held, driver::lock_id(settings, name));
+  };
   std::vector<bool> ours;
-  for (const std::string& name : names) {
-    ours.push_back(find_held(held, driver::lock_id(settings, name)).has_value());
+  for (const std::string& name : names) ours.push_back(held_as(name).has_value());
+  std::optional<lock::OutOfOrder> wrong;
+  while ((wrong = lock::out_of_order(names, ours)) &&
+         !may_still_hold(*held_as(wrong->held), wrong->held, settings)) {
+    ours[static_cast<std::size_t>(std::ranges::find(names, wrong->held) - names.begin())] = false;
   }
-  const std::optional<lock::OutOfOrder> wrong = lock::out_of_order(names, ours);
   if (!wrong) return;
   throw Error(
       ExitStatus::usage,
@@ -219,6 +225,23 @@ std::optional<lock::Inherited> find_held(std::string_view environment, const dri
     if (lock::is_token(held.token) && fence) found = std::move(held);
   }
   return found;
+}
+
+bool may_still_hold(const lock::Inherited& held, const std::string& name,
+                    const config::Settings& settings) {
+  using lock::State;
+  const observe::Observed found = observe::look_at(name, settings, held.token);
+  if (!found.knows_enough()) return true;
+  const State state = found.judgement.state;
+  if (state == State::free || state == State::cooling || state == State::foreign) return false;
+  // The hold that a run leaves when it fails has the run's token.
+  if (found.holder && found.holder->maintenance) return false;
+  return std::ranges::any_of(found.seen, [&](const lock::Seen& seen) {
+    const auto* sighting = std::get_if<lock::Sighting>(&seen);
+    return sighting != nullptr &&
+           (lock::owner_of(*sighting) == held.token ||
+            std::ranges::count(sighting->readers, held.token, &lock::Reader::token) > 0);
+  });
 }
 
 std::string add_held(std::string_view environment, const driver::LockId& id,

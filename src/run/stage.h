@@ -88,6 +88,11 @@ class Stage {
 /// The last entry of that lock in a REDLOCK_HELD. Skips malformed entries.
 std::optional<lock::Inherited> find_held(std::string_view environment, const driver::LockId& id);
 
+/// Whether the outer run may still hold that lock. A process that it left behind keeps its
+/// REDLOCK_HELD. True if too few servers answer. Asks them; throws Error (71, 78).
+bool may_still_hold(const lock::Inherited& held, const std::string& name,
+                    const config::Settings& settings);
+
 /// REDLOCK_HELD with one more entry, instead of an older one of the same lock.
 std::string add_held(std::string_view environment, const driver::LockId& id,
                      const lock::Inherited& held);

@@ -264,6 +264,15 @@ all_free() {
   "$REDLOCK" run --also stock orders -- "$REDLOCK" run --also stock orders --also zebra -- true
 }
 
+@test "also: what a run of a later lock has left behind takes both once that run has ended" {
+  servers 3
+  "$REDLOCK" run stock -- sh -c '(until [ -e "$1/go" ]; do sleep 0.05; done
+    exec "$0" run --also stock orders -- sh -c "echo >\"\$0\"" "$1/ran") </dev/null >/dev/null 2>"$1/err" &' "$REDLOCK" "$SCRATCH"
+  wait_until_clean A B C
+  : >"$SCRATCH/go"
+  wait_for "$SCRATCH/ran" || fail "$(<"$SCRATCH/err")"
+}
+
 @test "also: every stage gets the password and the settings that redlock read from a pipe, the command does not" {
   start_server A --requirepass geheim
   run --separate-stderr bash -c '"$REDLOCK" run m --also z --also a --password-file <(echo geheim) \

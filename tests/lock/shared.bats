@@ -506,3 +506,19 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
   assert_contains "$stderr" 'an outer redlock run holds lock "L" shared (-s), and this run would wait for it without end: use -s,'
   wait_until_clean A B C
 }
+
+@test "shared: what a reader, or a holder of a slot, has left behind takes the lock alone once that run has ended" {
+  servers 3
+  local mode
+  for mode in -s '--slots 2'; do
+    rm -f "$SCRATCH"/{go,alone}
+    # shellcheck disable=SC2086
+    run -0 "$REDLOCK" run $mode L -- sh -c '(until [ -e "$1/go" ]; do sleep 0.05; done
+      exec "$0" run L -- sh -c "echo \"\$REDLOCK_TOKEN\" >\"\$0\"" "$1/alone") </dev/null >/dev/null 2>"$1/err" &' \
+      "$REDLOCK" "$SCRATCH"
+    wait_until_clean A B C
+    : >"$SCRATCH/go"
+    wait_for "$SCRATCH/alone" || fail "$mode:" "$(<"$SCRATCH/err")"
+    wait_until_clean A B C
+  done
+}

@@ -175,7 +175,8 @@ void Reporter::say(const lock::Report& report) {
           },
           [this](const HoldMissing& missing) {
             line(Verbosity::normal, "warning: {}: {}", without_hold(lock_),
-                 missing.complaints.empty() ? "it was lost" : list(missing.complaints));
+                 missing.complaints.empty() ? "the lock was lost or revoked"
+                                            : list(missing.complaints));
           },
           [this](const auto& each) { tell(each); },
       },

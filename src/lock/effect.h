@@ -191,7 +191,7 @@ struct Released {
 };
 /// The run failed, and no maintenance hold follows for certain, although one should.
 struct HoldMissing {
-  std::vector<Complaint> complaints;
+  std::vector<Complaint> complaints;  ///< empty: the lock was lost or revoked
 };
 
 }  // namespace report

@@ -325,9 +325,12 @@ void Session::finish() {
   const Releases& release = acquisition_.release();
   const bool holds = release.held(lease().attempt()) >= quorum(plan_.servers);
   if (wants_hold_ && !holds) {
-    emit(report::HoldMissing{release.complaints(lease().attempt())});
-    // Somebody has revoked the lock: then it is to be free on the other servers, too.
-    if (release.unheld(lease().attempt()) > 0) undo_release();
+    const bool revoked = release.unheld(lease().attempt()) > 0;
+    // If the lock was taken from us, a server whose answer is still to come is not to blame.
+    const bool taken = revoked || lease().lost();
+    emit(report::HoldMissing{taken ? std::vector<Complaint>()
+                                   : release.complaints(lease().attempt())});
+    if (revoked) undo_release();  // it is to be free on the other servers, too
   }
   if (release.gone(lease().attempt()) >= blocking_minority(plan_.servers)) {
     if (!lease().lost()) {

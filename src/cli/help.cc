@@ -249,8 +249,9 @@ constexpr Meaning kMeanings[] = {
      "redlock did not get the lock in time, or a newer run superseded this one\n"
      "       (or the status that -E gives)"},
     {ExitStatus::conflict, config::kRelease,
-     "--force did nothing: you said no, the lock changed hands since, or\n"
-     "       it belongs to another program, which needs --now"},
+     "a run inside the one with this TOKEN still holds the lock; --force did\n"
+     "       nothing: you said no, the lock changed hands since, or it belongs to\n"
+     "       another program, which needs --now"},
     {ExitStatus::conflict, config::kCheck,
      "warnings; or a server is not usable, but redlock can take a lock"},
     {ExitStatus::conflict, config::kStatus, "at least one of the locks is free"},

@@ -191,6 +191,11 @@ class TokenCommand : private driver::Host {
   ExitStatus tell() {
     switch (by_token_.state()) {
       case lock::ByToken::State::done:
+        if (by_token_.kept()) {
+          driver::complain({diag::lock_name(possession_.lock.name) +
+                            " is still held: a run inside the one with this token holds it, too"});
+          return ExitStatus::conflict;
+        }
         if (op_ == lock::Op::leave && !settings_.quiet) {
           driver::complain(observe::may_keep(by_token_.complaints(), possession_.left,
                                              possession_.lock.name, settings_));

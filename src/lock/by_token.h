@@ -42,6 +42,15 @@ class ByToken final : public Machine {
   [[nodiscard]] bool finished() const override { return finished_; }
   [[nodiscard]] State state() const { return state_; }
 
+  /// Of a release: a quorum says that processes that joined still hold the lock.
+  [[nodiscard]] bool kept() const {
+    const auto says_so = [](const Voter& voter) {
+      const auto* released = std::get_if<Released>(&voter.last);
+      return released != nullptr && released->kept;
+    };
+    return how_many(voters_, says_so) >= quorum(voters_.size());
+  }
+
   /// For a renewal: until then a quorum surely keeps the token.
   [[nodiscard]] Instant valid_until() const { return quorum_expiry(voters_, &Voter::expires); }
   /// The servers that have not said yes, with their last answers.

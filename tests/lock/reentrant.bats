@@ -108,6 +108,15 @@ lock_of() { cli "$1" get L; }
 }
 cools() { [[ $(lock_of "$1") == cooling:* ]]; }
 
+@test "reentrant: a release by the token while an inner run holds the lock does not free it: 1, and why" {
+  servers 1
+  run --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run L -- sh -c '"$0" release L "$REDLOCK_TOKEN"; echo "$?"
+    redis-cli -s "$1" get L' "$REDLOCK" "$A_SOCKET"
+  [[ ${lines[0]} == 1 && ${lines[1]} =~ ^[0-9a-f]{40}$ ]] || fail "$output"
+  assert_contains "$stderr" 'redlock: lock "L" is still held: a run inside the one with this token holds it, too'
+  wait_until_clean A
+}
+
 @test "reentrant: an inner run that was killed keeps the lock no longer than its ttl" {
   servers 1
   run "$REDLOCK" run --ttl 2s L -- sh -c '

@@ -23,7 +23,7 @@ const std::string kToken(40, 'a');
 const std::string kReader = "s" + std::string(39, 'a');
 
 /// Each shows the lock at first.
-enum class Server { holds, gone, changed, refuses };
+enum class Server { holds, gone, changed, refuses, keeps };
 
 struct Scene {
   std::array<Server, kServers> servers{};
@@ -71,6 +71,8 @@ struct Scene {
         return tests::array_of({"missing"});
       case Server::changed:
         return tests::array_of({"not_mine", std::string(40, 'b')});
+      case Server::keeps:
+        return tests::array_of({request.name == "leave" ? "kept" : "renewed"});
       case Server::refuses:
         break;
     }
@@ -137,6 +139,18 @@ TEST_CASE(
         }
       }
     }
+  }
+}
+
+TEST_CASE("release: a lock that a run inside still holds is not released: 1") {
+  using enum Server;
+  for (const std::size_t keeping : {0U, 1U, 2U, 3U}) {
+    CAPTURE(keeping);
+    Scene scene;
+    scene.servers = {holds, holds, holds};
+    std::fill_n(scene.servers.begin(), keeping, keeps);
+    CHECK(status_of<cli::Release>(scene, std::chrono::seconds(20)) == (keeping >= kQuorum ? 1 : 0));
+    CHECK(status_of<cli::Renew>(scene, std::chrono::seconds(20)) == 0);
   }
 }
 

@@ -38,11 +38,14 @@ void warn(const std::string& text, const config::Settings& settings, os::Stderr&
   if (!text.empty() && !settings.quiet) out.line("redlock: warning: " + text);
 }
 
-/// Whether we may join the lock of an outer run. One that it shares with others cannot be ours
-/// alone inside of it: throws Error (64) unless that run has ended.
+/// Whether we may join the lock of an outer run, which may be of another kind (--as). One that it
+/// shares with others cannot be ours alone inside of it: throws Error (64) unless that run has
+/// ended.
 bool may_join(const lock::Inherited& outer, const std::string& name,
               const config::Settings& settings) {
   const std::string& token = outer.token;
+  const bool other_kind = lock::is_of_redisson(token) != (settings.as == config::As::redisson);
+  if (other_kind && !may_still_hold(outer, name, settings)) return false;
   if (!lock::is_of_reader(token)) return true;
   const bool slot = lock::is_of_slot(token);
   if (slot ? lock::slot_of(token).slots == settings.slots : settings.shared) return true;

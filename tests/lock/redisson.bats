@@ -102,6 +102,22 @@ listen() {
 }
 has_waiters() { [[ $(answer A zcard 'redlock:{L}:queue') == "$1" ]]; }
 
+@test "redisson: what a run of the other kind has left behind takes its own kind; inside that run it joins" {
+  local theirs ours held
+  for theirs in redlock redisson; do
+    ours=hash
+    [[ $theirs != redisson ]] || ours=string
+    held=$("$REDLOCK" run --as "$theirs" L -- sh -c 'echo "$REDLOCK_HELD"')
+    wait_until_clean A
+    [[ $theirs == redlock ]] && REDLOCK_AS=redisson || REDLOCK_AS=redlock
+    run env REDLOCK_HELD="$held" "$REDLOCK" run L -- redis-cli -s "$A_SOCKET" type L
+    assert_status 0
+    [[ $output == "$ours" ]] || fail "after $theirs: $output"
+    run "$REDLOCK" run --as "$theirs" L -- "$REDLOCK" run -n L -- echo joined
+    [[ $output == joined ]] || fail "inside $theirs: $output"
+  done
+}
+
 @test "redisson: renewals raise the ttl and never cut it; a minimum hold cools; the ttl is never -1" {
   hold --ttl 1s
   outlast A L

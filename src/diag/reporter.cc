@@ -316,6 +316,11 @@ void Reporter::tell(const Released& released) {
          "that sooner: {}",
          lock_, round_for_people(std::chrono::ceil<std::chrono::seconds>(released.cools_for)),
          release_);
+  } else if (released.kept && released.job_gone) {
+    line(Verbosity::normal,
+         "warning: {} may stay locked until the ttl of a run inside has passed: that run was "
+         "killed, and could not release it",
+         lock_);
   } else if (released.kept) {
     line(Verbosity::verbose, "{} was given up after {}; other processes of this job still hold it",
          lock_, held);

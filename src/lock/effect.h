@@ -185,9 +185,10 @@ struct ReleaseUnconfirmed {
 };
 struct Released {
   Duration held;
-  Duration cools_for;  ///< the rest of a minimum hold; zero: the lock is free
-  bool kept;           ///< other processes of the job still hold the lock
-  bool holds = false;  ///< `cools_for`: a maintenance hold
+  Duration cools_for;     ///< the rest of a minimum hold; zero: the lock is free
+  bool kept;              ///< other processes of the job still hold the lock
+  bool holds = false;     ///< `cools_for`: a maintenance hold
+  bool job_gone = false;  ///< no process of the job that took the lock is left
 };
 /// The run failed, and no maintenance hold follows for certain, although one should.
 struct HoldMissing {

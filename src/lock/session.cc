@@ -349,8 +349,8 @@ void Session::finish() {
   } else {
     const std::size_t kept = release.kept(lease().attempt());
     emit(report::Released{now_ - job_->began(), std::max(keep_until_ - now_, Duration::zero()),
-                          release.released(lease().attempt()) - kept < quorum(plan_.servers),
-                          holds});
+                          release.released(lease().attempt()) - kept < quorum(plan_.servers), holds,
+                          !is_join(lease().attempt()) && (job_->stopping() || job_->ending())});
     warn_of_left_overs();
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {

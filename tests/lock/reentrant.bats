@@ -128,6 +128,15 @@ cools() { [[ $(lock_of "$1") == cooling:* ]]; }
   assert_status 0
 }
 
+@test "reentrant: a run that had to kill the one inside says that the lock may stay" {
+  servers 1
+  run --separate-stderr "$REDLOCK" run --ttl 3s --max-runtime 0.5 L -- sh -c '
+    "$0" run --ttl 3s L -- sh -c "trap \"\" TERM; sleep 60"; true' "$REDLOCK"
+  assert_status 124
+  assert_contains "$stderr" 'warning: lock "L" may stay locked until the ttl of a run inside has passed: that run was killed, and could not release it'
+  run -0 "$REDLOCK" run -w 20s L -- true
+}
+
 @test "reentrant: an inner run notices that the lock is lost" {
   servers 1
   outliving

@@ -381,6 +381,8 @@ MISTAKES = [
     M("run/runner.cc", "if (other_kind && ", "if (false && ",
       "a process that a plain run left behind puts a string where Redisson expects a hash",
       ["lock/redisson: what a run of the other kind"]),
+    M("lock/session.cc", "(job_->stopping() || job_->ending())});", "false});",
+      "nobody hears that a run inside that was killed keeps the lock", ["unit_lock"]),
     M("run/stage.cc", "!may_still_hold(*held_as(wrong->held), wrong->held, settings)", "false",
       "a process that a run of a later lock left behind cannot take both", ["lock/also: has left behind"]),
     M("hold/by_token.cc", "if (by_token_.kept()) {", "if (false) {",

@@ -151,6 +151,27 @@ TEST_CASE("late votes: a released hold of an ancestor's lock is waited for no lo
   CHECK(harness.session.finished());
 }
 
+TEST_CASE("late votes: who keeps a lock whose job is gone was killed; the user is told") {
+  for (const bool joins : {false, true}) {
+    Plan plan = plan_for(1);
+    plan.max_runtime = 1s;
+    if (joins) plan.inherited = {.token = "outer", .fence = 7};
+    for (const bool stopped : {false, true}) {
+      Harness harness(plan);
+      harness.answer(0, Op::acquire, Granted{});
+      harness.step(JobStarted{});
+      if (stopped) harness.advance(1s);
+      harness.step(JobExited{3});
+      harness.step(JobTreeGone{});
+      harness.answer(0, Op::leave, Released{.kept = true});
+      const auto* released = harness.reported<report::Released>();
+      REQUIRE(released != nullptr);
+      CHECK(released->kept);
+      CHECK(released->job_gone == (stopped && !joins));
+    }
+  }
+}
+
 TEST_CASE("waiting for the maintenance hold that our own ancestor left: we do not join it") {
   Plan plan = plan_for(3, 1min);
   plan.inherited = {.token = "outer", .fence = 7};

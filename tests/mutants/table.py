@@ -151,6 +151,8 @@ MISTAKES = [
       "an acquire that comes after its release takes the lock", ["unit", "servers/silent: an acquire that arrives after"]),
     M("redis/connection/link.cc", "now >= silent_at()", "false",
       "a connection that is acknowledged and never answered stays in use", ["servers/silent: a release goes over"]),
+    M("redis/servers/server_set.cc", "reply != nullptr && passes_with_time(*reply)", "false",
+      "after a server was full for a moment, a holder hears of no revocation", ["unit"]),
     M("redis/servers/server_set.cc", "link.cancel_unsent(ask.attempt);", ";",
       "an acquire that was not sent comes after its release", ["unit", "servers/outage"]),
     M("redis/servers/server_set.cc", "value.token == secrets_of(arrival.ask.attempt).token", "true",

@@ -145,6 +145,31 @@ TEST_CASE("a subscription that was refused is not asked for again, and one that 
   CHECK_FALSE(server.is_called());
 }
 
+TEST_CASE(
+    "a subscription that was refused for the moment is asked for again, over a new connection") {
+  const std::string busy = "-BUSY Redis is busy running a script.\r\n";
+  for (const std::string& refusal : {busy, std::string("-ERR max number of clients reached\r\n")}) {
+    for (const lock::Duration after : {0ms, 500ms}) {
+      CAPTURE(refusal);
+      CAPTURE(after.count());
+      PlayedServer server;
+      redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");
+      open.subscribe(kStart);
+      CHECK(contains(server.read(), "SUBSCRIBE"));
+      CHECK(open.turn(kStart + after).empty());  // the later one is its time-out
+      server.write(refusal);
+      CHECK(open.turn(kStart + after).empty());
+      CHECK_FALSE(open.begins());
+      open.subscribe(kStart + 1s);
+      REQUIRE(server.is_called());
+      server.accept();
+      CHECK(contains(server.read(), "SUBSCRIBE"));
+      server.write("*3\r\n$9\r\nsubscribe\r\n$7\r\nchannel\r\n:1\r\n");
+      CHECK(open.turn(kStart + 1s) == std::vector<std::string>{""});
+    }
+  }
+}
+
 TEST_CASE("a subscription that is confirmed late is confirmed all the same, and once") {
   PlayedServer server;
   redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");

@@ -82,6 +82,8 @@ TEST_CASE("trouble: error replies to EVAL") {
                              row.reply.find("max number of clients") != std::string::npos;
     CHECK(trouble.maybe_applied == !turned_away);
     CHECK(trouble.permanent == row.permanent);
+    const bool known = !contains(trouble.why, "answered with an error");
+    CHECK(redis::passes_with_time(error(row.reply)) == (known && !row.permanent));
     CHECK_MESSAGE(contains(trouble.why, row.why), trouble.why);
     CHECK_FALSE(contains(trouble.why, "local x"));
   }

@@ -7,6 +7,7 @@
 #include "os/clock.h"
 #include "redis/requests/answer.h"
 #include "redis/wire/resp.h"
+#include "redis/wire/trouble.h"
 
 namespace redlock::redis {
 
@@ -340,6 +341,11 @@ std::vector<std::string> Subscriber::turn(lock::Instant now) {
   if (!link_) return messages;
   bool moved = false;
   for (const Link::Arrival& arrival : link_->turn(now)) {
+    const auto* const reply = std::get_if<Value>(&arrival.content);
+    if (reply != nullptr && passes_with_time(*reply)) {
+      close();
+      return messages;
+    }
     if (says_that_slot_moved(arrival)) {
       moved = true;
     } else if (auto message = read(arrival)) {

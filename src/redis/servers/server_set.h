@@ -35,7 +35,8 @@ class Subscriber {
   Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
              std::string channel);
 
-  /// Subscribes, unless it has done so or is about to, or the server has refused it once.
+  /// Subscribes, unless it has done so or is about to, or the server has refused it once, and not
+  /// only for the moment.
   void subscribe(lock::Instant now);
 
   /// Messages are published at `place` from now on: leaves a subscription that is elsewhere. The

@@ -169,9 +169,14 @@ const Known* find_known(std::string_view text) {
   return nullptr;
 }
 
+/// Null: it is not an error that we know.
+const Known* known_error(const Value& reply) {
+  return reply.type == Value::Type::error ? find_known(reply.text) : nullptr;
+}
+
 /// Of an error that we know, or empty.
 std::string_view code_of(const Value& reply) {
-  const Known* const known = reply.type == Value::Type::error ? find_known(reply.text) : nullptr;
+  const Known* const known = known_error(reply);
   return known == nullptr ? std::string_view() : known->code;
 }
 
@@ -313,6 +318,11 @@ bool is_about_keys(const Value& reply) {
   return reply.type == Value::Type::error &&
          (reply.text.starts_with("TRYAGAIN") ||
           (reply.text.starts_with("NOPERM") && reply.text.find(" key") != std::string::npos));
+}
+
+bool passes_with_time(const Value& reply) {
+  const Known* const known = known_error(reply);
+  return known != nullptr && known->cure == Cure::time;
 }
 
 bool turns_away(const Value& error) {

@@ -153,6 +153,8 @@ MISTAKES = [
       "a connection that is acknowledged and never answered stays in use", ["servers/silent: a release goes over"]),
     M("redis/servers/server_set.cc", "reply != nullptr && passes_with_time(*reply)", "false",
       "after a server was full for a moment, a holder hears of no revocation", ["unit"]),
+    M("redis/connection/link.cc", "endpoint_.moves() || pipeline_.subscribes()", "endpoint_.moves()",
+      "a subscription over a connection that is never answered stays there", ["unit"]),
     M("redis/servers/server_set.cc", "link.cancel_unsent(ask.attempt);", ";",
       "an acquire that was not sent comes after its release", ["unit", "servers/outage"]),
     M("redis/servers/server_set.cc", "value.token == secrets_of(arrival.ask.attempt).token", "true",

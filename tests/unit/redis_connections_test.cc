@@ -170,6 +170,20 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a subscription that is not answered at all is asked for again, over a new connection") {
+  PlayedServer server;
+  redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");
+  open.subscribe(kStart);
+  CHECK(contains(server.read(), "SUBSCRIBE"));
+  CHECK(open.turn(kStart + 500ms).empty());  // the time-out
+  open.subscribe(kStart + 900ms);
+  CHECK_FALSE(server.is_called());  // a slow server has some time
+  CHECK(open.deadline() == kStart + 1s);
+  CHECK(open.turn(kStart + 1s).empty());
+  open.subscribe(kStart + 1s);
+  CHECK(server.is_called());
+}
+
 TEST_CASE("a subscription that is confirmed late is confirmed all the same, and once") {
   PlayedServer server;
   redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");

@@ -379,10 +379,12 @@ void Link::expire(lock::Instant now) {
   }
 }
 
-/// Two requests in a row have timed out (one, if the server may have moved), and nothing has come
-/// for as long as a new connection may take: a server that is only slow is still heard.
+/// Two requests in a row have timed out (one, if the server may have moved, or none can follow),
+/// and nothing has come for as long as a new connection may take: a server that is only slow is
+/// still heard.
 lock::Instant Link::silent_at() const {
-  if (pipeline_.overdue() < (endpoint_.moves() ? 1 : 2)) return lock::kNever;
+  const bool once = endpoint_.moves() || pipeline_.subscribes();
+  if (pipeline_.overdue() < (once ? 1 : 2)) return lock::kNever;
   return std::max(heard_at_, pipeline_.waits_since()) + timeouts_.connect;
 }
 

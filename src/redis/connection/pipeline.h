@@ -175,6 +175,11 @@ class Pipeline {
   /// When the oldest unanswered request was sent; only if there is one.
   [[nodiscard]] lock::Instant waits_since() const { return requests_.front().sent; }
 
+  /// The oldest request is a subscription.
+  [[nodiscard]] bool subscribes() const {
+    return !requests_.empty() && requests_.front().flight.endless;
+  }
+
   /// How many requests have timed out and may yet be answered.
   [[nodiscard]] std::size_t overdue() const;
 

@@ -518,6 +518,8 @@ MISTAKES = [
     M("redis/connection/link.cc", "why.permanent = why.permanent && !served_;", ";",
       "a waiter ends when the password changes on the server before it does in the file",
       ["servers/rotated: a password whose file is gone"]),
+    M("redis/servers/server_set.cc", "trouble->permanent = trouble->permanent && !link.served();", ";",
+      "a waiter ends when its user lacks a permission for a moment", ["unit"]),
     M("redis/scripts/parts/asked.lua", "away = not stands and replica()", "",
       "a waiter stays on a replica, where nobody wakes it", ["servers/rotated: the address leads to the new primary, the"]),
 ]

@@ -177,6 +177,23 @@ moves() {
   [[ -z $stderr ]] || fail "$stderr"
 }
 
+@test "rotated: the permissions of the user, which are gone for a moment" {
+  needs_users
+  start_server A
+  secret=''
+  cli A acl setuser eve on '>pw' '~*' "${CHANNELS[@]}" +@all >/dev/null
+  export REDLOCK_SERVERS=unix://eve:pw@${A_URI#unix://}
+  hold_and_wait
+  cli A acl setuser eve -@all >/dev/null
+  wait_for_line "$HOLDER_ERR" 'lacks a permission'
+  wait_for_line "$BACKGROUND_ERR" 'lacks a permission'
+  cli A acl setuser eve +@all >/dev/null
+  cut A
+  recovers A
+  : >"$HOLDER_ERR"
+  all_went_on
+}
+
 @test "rotated: the authority of the servers" {
   make_authority ca
   make_authority other

@@ -364,6 +364,25 @@ TEST_CASE("what a server answers as a replica is asked again, once, where its ad
   CHECK_FALSE(trouble.maybe_applied);
 }
 
+TEST_CASE("a missing permission is permanent only at a server that has never served us") {
+  const std::string refusal = "-NOPERM this user has no permissions to run the 'eval' command\r\n";
+  const auto is_permanent = [&](redis::ServerSet& servers, PlayedServer& server) {
+    servers.ask(ask(lock::Op::renew), kStart);
+    server.read();
+    server.write(refusal + refusal);
+    const std::vector<lock::Reply> replies = servers.turn(kStart);
+    REQUIRE(replies.size() == 1);
+    return std::get<lock::Unreachable>(replies.front().answer).permanent;
+  };
+  PlayedServer stranger;
+  redis::ServerSet servers({stranger.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                           [] { return std::string("{}"); }, {}, {});
+  CHECK(is_permanent(servers, stranger));
+  PlayedServer server;
+  Holder holder(server);
+  CHECK_FALSE(is_permanent(holder.servers, server));
+}
+
 TEST_CASE("an acquire whose script is unknown is not sent again once it is released") {
   PlayedServer server;
   Holder holder(server);

@@ -60,6 +60,9 @@ class Link {
   /// An acquire by hash was carried out over this connection: our user may call scripts so.
   [[nodiscard]] bool takes_hashes() const { return takes_hashes_; }
 
+  /// The server has carried out a request of ours, over any connection.
+  [[nodiscard]] bool served() const { return served_; }
+
   /// A request is neither answered nor given up; a subscription is not while its connection lasts.
   [[nodiscard]] bool busy() const { return !pipeline_.empty() || errand_ != nullptr; }
 
@@ -146,7 +149,7 @@ class Link {
   std::optional<ReplyParser> parser_;
   bool takes_hashes_ = false;
   bool declares_more_ = true;  ///< Command::more_keys: it has not refused them
-  bool served_ = false;        ///< it has carried out a request of ours, over any connection
+  bool served_ = false;        ///< see served()
   bool dialed_again_ = false;  ///< see dial_again(); and it has carried out nothing since
   bool heard_ = false;         ///< the server has sent something over this connection
   lock::Instant heard_at_{};   ///< when it last did

@@ -229,7 +229,13 @@ lock::Reply ServerSet::read(Link& link, Link::Arrival arrival) {
   if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
     return {arrival.ask, arrival.sent, std::move(*trouble)};
   }
-  lock::Answer answer = read_answer(arrival.ask.op(), lock_, std::get<Value>(arrival.content));
+  const Value& content = std::get<Value>(arrival.content);
+  lock::Answer answer = read_answer(arrival.ask.op(), lock_, content);
+  // What our user may do can change, and change back.
+  if (auto* trouble = std::get_if<lock::Unreachable>(&answer);
+      trouble != nullptr && content.type == Value::Type::error) {
+    trouble->permanent = trouble->permanent && !link.served();
+  }
   if (lock_.replicas > 0 && is_replicated(arrival.ask.op())) {
     answer = read_waited(std::move(answer), arrival.waited, lock_.replicas);
   }

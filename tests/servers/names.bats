@@ -97,6 +97,25 @@ has_ipv6() {
   assert_status 0
 }
 
+@test "names: an address that takes connections and does not answer is passed over the next time" {
+  start_server A --tcp
+  start_server B --bind 127.0.0.2 --port "$A_PORT"
+  pause_server B
+  hosts 127.0.0.2 db1.test 127.0.0.1 db1.test
+  export REDLOCK_SERVER_TIMEOUT=200ms
+  named run -v --server-wait 60s -S "redis://db1.test:$A_PORT" L -- echo in
+  timed "${NAMED[@]}"
+  assert_status 0
+  [[ $output == in ]]
+  resume_server B
+  cli B set L other px 600000 >/dev/null
+  background "${NAMED[@]}"
+  wait_for_line "$BACKGROUND_ERR" waiting
+  pause_server B
+  await "$BACKGROUND_PID"
+  assert_status 0
+}
+
 @test "names: all addresses are dead" {
   black_hole 127.0.0.2 "$(free_port)"
   hosts 127.0.0.2 db1.test 127.0.0.3 db1.test

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -48,6 +49,10 @@ std::vector<os::Address> interleaved(std::vector<os::Address> addresses) {
     if (other != addresses.end()) std::rotate(place, other, std::next(other));
   }
   return addresses;
+}
+
+bool is_same(const os::Address& one, const os::Address& other) {
+  return one.length == other.length && std::memcmp(&one.storage, &other.storage, one.length) == 0;
 }
 
 }  // namespace
@@ -93,6 +98,12 @@ os::Fd Dialer::turn(lock::Instant now) {
     addresses_ = interleaved(std::move(result->addresses));
     const auto first = static_cast<std::ptrdiff_t>(endpoint_->first % addresses_.size());
     std::rotate(addresses_.begin(), addresses_.begin() + first, addresses_.end());
+    const auto useless = std::ranges::find_if(addresses_, [this](const os::Address& address) {
+      return passed_over_ && is_same(address, *passed_over_);
+    });
+    if (useless != addresses_.end()) {
+      std::rotate(addresses_.begin(), std::next(useless), addresses_.end());
+    }
   } else if (now < wake_) {
     return {};
   }
@@ -106,9 +117,10 @@ os::Fd Dialer::turn(lock::Instant now) {
 os::Fd Dialer::take_connected(lock::Instant now) {
   for (std::size_t index = 0; index < sockets_.size();) {
     // There is nothing to send: EAGAIN says that TCP still tries.
-    if (::send(sockets_[index].get(), nullptr, 0, MSG_NOSIGNAL) == 0 || errno == EPIPE ||
+    if (::send(sockets_[index].socket.get(), nullptr, 0, MSG_NOSIGNAL) == 0 || errno == EPIPE ||
         errno == ECONNRESET) {
-      os::Fd connected = std::move(sockets_[index]);
+      os::Fd connected = std::move(sockets_[index].socket);
+      connected_ = sockets_[index].address;
       stop();
       return connected;
     }
@@ -149,7 +161,7 @@ int Dialer::try_address(const os::Address& address) {
   if (address.storage.ss_family != AF_UNIX) set_options(socket.get());
   const auto* const peer = reinterpret_cast<const sockaddr*>(&address.storage);
   if (::connect(socket.get(), peer, address.length) != 0 && errno != EINPROGRESS) return errno;
-  sockets_.push_back(std::move(socket));
+  sockets_.push_back({std::move(socket), address});
   return 0;
 }
 
@@ -166,7 +178,7 @@ void Dialer::set_options(int socket) const {
 
 void Dialer::interests(std::vector<os::Interest>& out) const {
   if (lookup_) out.push_back({.fd = lookup_->fd(), .read = true});
-  for (const os::Fd& socket : sockets_) out.push_back({.fd = socket.get(), .write = true});
+  for (const Dialed& each : sockets_) out.push_back({.fd = each.socket.get(), .write = true});
 }
 
 }  // namespace redlock::redis

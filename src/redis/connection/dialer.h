@@ -24,6 +24,10 @@ class Dialer {
   void start(const Endpoint& server, lock::Instant now, lock::Instant deadline);
   void stop();
 
+  /// The connection that turn() returned last was of no use. If its name has other addresses, the
+  /// next search begins with the one after it.
+  void pass_over() { passed_over_ = connected_; }
+
   /// Takes the next step that can be taken. The result is the connected socket; as long as there is
   /// none, it is empty.
   os::Fd turn(lock::Instant now);
@@ -36,6 +40,11 @@ class Dialer {
   [[nodiscard]] lock::Instant deadline() const { return wake_; }
 
  private:
+  struct Dialed {
+    os::Fd socket;
+    os::Address address;
+  };
+
   os::Fd take_connected(lock::Instant now);
   void try_next(lock::Instant now, int error = 0);
   int try_address(const os::Address& address);
@@ -53,8 +62,10 @@ class Dialer {
   Address looked_up_;                      ///< whose name it is
   lock::Instant asked_{};                  ///< when the lookup began
   std::vector<os::Address> addresses_;
-  std::size_t next_ = 0;         ///< index of the address to try next
-  std::vector<os::Fd> sockets_;  ///< that connect
+  std::size_t next_ = 0;                    ///< index of the address to try next
+  std::vector<Dialed> sockets_;             ///< that connect
+  std::optional<os::Address> connected_;    ///< of the socket that turn() returned last
+  std::optional<os::Address> passed_over_;  ///< see pass_over()
   std::optional<lock::Unreachable> failure_;
 };
 

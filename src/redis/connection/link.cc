@@ -320,6 +320,7 @@ void Link::send_refused_in_full(bool undeclared) {
 void Link::hang_up() {
   takes_hashes_ = false;
   declares_more_ = true;
+  if (stream_ && !heard_) dialer_.pass_over();
   dialer_.stop();
   stream_.reset();
   parser_.reset();
@@ -372,6 +373,7 @@ void Link::expire(lock::Instant now) {
     } else if (now >= silent_at()) {
       // The next request connects again, and looks for the successor of a server that moves.
       lost_ = true;
+      dialer_.pass_over();
       disconnect(locator_.at_place(request_timed_out(timeouts_.request)));
     }
   } else if (now >= locator_.place_deadline()) {

@@ -307,6 +307,31 @@ has_moved_to() {
   wait_until_clean D1
 }
 
+@test "sentinel: a resolver that hangs is not asked again for each question" {
+  quiet_sentinels
+  cat >"$SCRATCH/hang.c" <<'HANG'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints, struct addrinfo** list) {
+  int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) = dlsym(RTLD_NEXT, "getaddrinfo");
+  while (strstr(host, ".test") != NULL) pause();
+  return real(host, port, hints, list);
+}
+HANG
+  cc -shared -fPIC -o "$SCRATCH/hang.so" "$SCRATCH/hang.c"
+  node_cli D1 set L other px 600000 >/dev/null
+  background env "LD_LIBRARY_PATH=$SCRATCH" LD_PRELOAD=hang.so "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
+    "$REDLOCK" run -vv -S "redis+sentinel://127.0.0.1:$S1_PORT,db1.test,db2.test/$SERVICE" L -- true
+  # The first waiter asks for the lock every 50 to 200 ms, and each second for the primary.
+  wait_until "$BOUND" has_texts "$BACKGROUND_ERR" 'acquire: refused' 60
+  # For each name a look-up by the requests, and one by the messages; and again after 10 s.
+  local threads=("/proc/$BACKGROUND_PID/task"/*)
+  ((${#threads[@]} <= 10)) || fail "${#threads[@]} threads"
+}
+
 @test "sentinel: those that are stopped cost a bounded time" {
   quiet_sentinels
   pause_server S1

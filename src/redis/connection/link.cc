@@ -356,11 +356,16 @@ void Link::disconnect(lock::Unreachable why) {
 
 // Sends nothing over the connection: after a failure of the machine, that may fail likewise.
 void Link::close() noexcept {
-  state_ = State::idle;
   if (errand_) errand_->close();
-  errand_.reset();
   locator_.close();
   if (stream_) stream_->abandon();
+  end();
+}
+
+void Link::end() {
+  state_ = State::idle;
+  errand_.reset();
+  locator_.stop();
   hang_up();
   pipeline_.clear();
 }

@@ -82,6 +82,8 @@ class Link {
   }
 
   void interests(std::vector<os::Interest>& out) const;
+  /// Ends the connection. No request is answered any more.
+  void end();
   /// Closes the connection without sending anything: it may belong to a forked child now. No
   /// request is answered any more.
   void close() noexcept;

@@ -81,21 +81,40 @@ bool is_harmless(std::string_view error, Endpoint::Kind kind) {
 /// Asks all Sentinels at the same time which server is the primary of a service now
 /// (https://redis.io/docs/latest/develop/reference/sentinel-clients/). After a fail-over, one that
 /// was cut off still names the old primary: so a majority must answer, and the newest configuration
-/// (config-epoch) counts. If no majority answers in time, those that did decide.
+/// (config-epoch) counts. If no majority answers in time, those that did decide. The links outlive
+/// the question: a slow look-up of a name goes on for the next one.
 class Sentinels {
  public:
-  /// `known`: the epoch of the newest configuration that we know; a majority must know it, too.
-  Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::uint64_t known,
-            lock::Instant now)
-      : service_(endpoint.service), enough_at_(now + timeouts.connect / 2), known_(known) {
+  Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
+      : service_(endpoint.service), patience_(timeouts.connect / 2) {
     for (const Address& node : endpoint.nodes) {
       Endpoint sentinel;
       sentinel.tls = endpoint.tls;
       sentinel.address = node;
       sentinel.credentials = endpoint.sentinel_credentials;
-      links.emplace_back(sentinel, tls, timeouts, "")
-          .ask({.attempt = lock::kNoAttempt}, {{{.words = {"SENTINEL", "MASTER", service_}}}}, now);
+      links.emplace_back(sentinel, tls, timeouts, "");
     }
+  }
+
+  /// `known`: the epoch of the newest configuration that we know; a majority must know it, too.
+  void ask(std::uint64_t known, lock::Instant now) {
+    end();
+    asking = true;
+    finished = false;
+    primary.reset();
+    epoch = 0;
+    enough_at_ = now + patience_;
+    known_ = known;
+    answered_ = certain_ = failed_ = permanent_ = 0;
+    for (Link& link : links) {
+      link.ask({.attempt = lock::kNoAttempt}, {{{.words = {"SENTINEL", "MASTER", service_}}}}, now);
+    }
+  }
+
+  /// No answer is of interest any more.
+  void end() {
+    asking = false;
+    std::ranges::for_each(links, &Link::end);
   }
 
   [[nodiscard]] lock::Instant deadline() const {
@@ -113,8 +132,9 @@ class Sentinels {
     finished = majority || all || (answered_ > 0 && now >= enough_at_);
   }
 
-  std::deque<Link> links;  ///< to each Sentinel; a deque, since a Link cannot move
-  bool finished = false;
+  std::deque<Link> links;          ///< to each Sentinel; a deque, since a Link cannot move
+  bool asking = false;             ///< from ask() to end()
+  bool finished = false;           ///< since then
   std::optional<Address> primary;  ///< if there is none once it is finished, `failure` says why
   lock::Unreachable failure;
   std::uint64_t epoch = 0;  ///< of the configuration with that primary
@@ -153,8 +173,9 @@ class Sentinels {
   }
 
   const std::string service_;
+  const lock::Duration patience_;
   lock::Instant enough_at_;  ///< from then on, one answer will do
-  std::uint64_t known_;
+  std::uint64_t known_ = 0;
   std::size_t answered_ = 0;  ///< Sentinels that name a primary
   std::size_t certain_ = 0;   ///< those of them that are not changing it
   std::size_t failed_ = 0;
@@ -162,8 +183,11 @@ class Sentinels {
 };
 
 Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
-    : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), here_(endpoint) {
+    : endpoint_(endpoint), timeouts_(timeouts), here_(endpoint) {
   here_.kind = endpoint.moves() ? Endpoint::Kind::tcp : endpoint.kind;
+  if (endpoint.kind == Endpoint::Kind::sentinel) {
+    sentinels_ = std::make_unique<Sentinels>(endpoint, tls, timeouts);
+  }
 }
 
 Locator::~Locator() = default;
@@ -189,16 +213,19 @@ void Locator::start(lock::Instant now, lock::Instant deadline) {
 
 void Locator::ask(lock::Instant now) {
   asked_ = now;
-  sentinels_ = std::make_unique<Sentinels>(endpoint_, tls_, timeouts_, epoch_, now);
+  sentinels_->ask(epoch_, now);
 }
 
 void Locator::ask_again(lock::Instant now) {
-  const bool behind_sentinels = endpoint_.kind == Endpoint::Kind::sentinel;
-  if (behind_sentinels && !sentinels_ && now - asked_ >= kBetweenQuestions) ask(now);
+  if (sentinels_ && !sentinels_->asking && now - asked_ >= kBetweenQuestions) ask(now);
+}
+
+bool Locator::asks() const {
+  return sentinels_ && sentinels_->asking;
 }
 
 void Locator::stop() {
-  sentinels_.reset();
+  if (sentinels_) sentinels_->end();
   superseded_ = false;
   place_ = nullptr;
   left_.clear();
@@ -326,20 +353,20 @@ void Locator::fail(lock::Unreachable why) {
 }
 
 void Locator::interests(std::vector<os::Interest>& out) const {
-  if (!sentinels_) return;
+  if (!asks()) return;
   for (const Link& link : sentinels_->links) link.interests(out);
 }
 
 lock::Instant Locator::deadline() const {
-  return sentinels_ ? std::min(place_deadline_, sentinels_->deadline()) : place_deadline_;
+  return asks() ? std::min(place_deadline_, sentinels_->deadline()) : place_deadline_;
 }
 
 void Locator::turn(lock::Instant now) {
-  if (!sentinels_) return;
+  if (!asks()) return;
   sentinels_->turn(now);
   if (!sentinels_->finished) return;
   take_primary(now);
-  sentinels_.reset();
+  sentinels_->end();
 }
 
 /// A Sentinel that lags names the primary of an older configuration. Without a place, we do not go

@@ -99,12 +99,12 @@ class Locator {
   void follow(std::string_view moved, lock::Instant now);
   void fail(lock::Unreachable why);
   void ask(lock::Instant now);
+  [[nodiscard]] bool asks() const;
   void take_primary(lock::Instant now);
 
   const Endpoint& endpoint_;
-  const TlsContext* tls_;
   Timeouts timeouts_;
-  std::unique_ptr<Sentinels> sentinels_;  ///< while we ask them
+  std::unique_ptr<Sentinels> sentinels_;  ///< null if there are none
   Endpoint here_;                         ///< what place() points to, unless it is the endpoint
   const Endpoint* place_ = nullptr;
   std::optional<Address> last_;  ///< cluster: the primary that served us last

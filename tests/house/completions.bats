@@ -81,8 +81,7 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
 }
 
 @test "completions: servers that do not answer, or none, cost little time and no word" {
-  run --separate-stderr "$REDLOCK" completions for run ''
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" completions for run ''
   [[ $output == :nothing && -z $stderr ]]
   run --separate-stderr "$REDLOCK" completions for run -S nonsense ''
   [[ $output == :nothing && -z $stderr ]]
@@ -97,11 +96,9 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $("$REDLOCK" completions bash) == "$(<"$SCRIPTS/redlock.bash")" ]]
   [[ $("$REDLOCK" completions zsh) == "$(<"$SCRIPTS/_redlock")" ]]
   [[ $("$REDLOCK" completions fish) == "$(<"$SCRIPTS/redlock.fish")" ]]
-  run --separate-stderr "$REDLOCK" completions tcsh
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" completions tcsh
   assert_one_line "$stderr"
-  run --separate-stderr "$REDLOCK" completions
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" completions
   assert_one_line "$stderr"
 }
 

@@ -47,15 +47,12 @@ setup() {
 
 @test "the library of that hiredis.pc is taken: the archive if there is one, and if it is wanted" {
   : >"$OTHER/lib/libhiredis.so"
-  run configure
-  assert_status 0
+  run -0 configure
   linked libhiredis.so
   : >"$OTHER/lib/libhiredis.a"
-  run configure
-  assert_status 0
+  run -0 configure
   linked libhiredis.a
-  run configure -DREDLOCK_STATIC_RUNTIME=OFF
-  assert_status 0
+  run -0 configure -DREDLOCK_STATIC_RUNTIME=OFF
   linked libhiredis.so
   grep -qx 'hiredis 1.2.0' "$SCRATCH/build/built-with"
 }
@@ -66,8 +63,7 @@ setup() {
   printf '#!/bin/sh\ncase " $* " in *" -static-libstdc++ "*) echo "cannot find -lstdc++" >&2 && exit 1 ;; esac\n%s "$@"\n' \
     "exec $(command -v c++)" >"$SCRATCH/c++"
   chmod +x "$SCRATCH/c++"
-  run configure -DCMAKE_CXX_COMPILER="$SCRATCH/c++"
-  assert_status 0
+  run -0 configure -DCMAKE_CXX_COMPILER="$SCRATCH/c++"
   assert_contains "$output" 'There is no static libstdc++'
   refute_contains "$(<"$SCRATCH/build/build.ninja")" -static-libstdc++
   grep -qF -e -static-libstdc++ "${REDLOCK%/*}/build.ninja" # here there is one
@@ -75,8 +71,7 @@ setup() {
 
 @test "redlock does not load libm: every start would pay for it" {
   command -v objdump >/dev/null || skip "needs objdump"
-  run objdump -p "$REDLOCK"
-  assert_status 0
+  run -0 objdump -p "$REDLOCK"
   [[ $output == *'NEEDED'*'libc.so'* || $output != *NEEDED* ]] || fail "objdump shows no libraries: $output"
   [[ $output != *libm.so* ]] || fail "$(grep NEEDED <<<"$output")"
 }

@@ -41,8 +41,7 @@ job() {
 assert_log() { [[ $(cat "$SCRATCH/log" 2>/dev/null) == "$(printf '%s\n' "$@")" ]] || fail "$(cat "$SCRATCH/log")"; }
 
 assert_unlocked() {
-  run "$REDLOCK" status deploy
-  assert_status 1
+  run -1 "$REDLOCK" status deploy
 }
 
 # take_deploy: somebody else has the lock; sets $theirs.
@@ -154,8 +153,7 @@ each() {
 # ---- what must be so of all of them -----------------------------------------------------------
 
 runs_locked() {
-  run "$@"
-  assert_status 0
+  run -0 "$@"
   assert_log 'migrate locked' 'deploy locked'
   assert_unlocked
 }
@@ -175,8 +173,7 @@ fails_unlocked() {
 }
 
 is_refused() {
-  run "$@"
-  assert_status 1
+  run -1 "$@"
   assert_log ''
 }
 
@@ -201,8 +198,7 @@ waits() {
   background bash -c 'asked() { redis-cli -s "$2" info commandstats | awk -F"[=,]" "/^cmdstat_eval:/ {n += \$2} /^cmdstat_evalsha:/ {n += \$2 - \$NF} END {print n}"; }
     until (($(asked "$@") > $1)); do sleep 0.05; done
     echo theirs >>"$SCRATCH_OF_TEST/log"; "$REDLOCK" release deploy "$0"' "$theirs" "$(evals A)" "$A_SOCKET"
-  run "$@"
-  assert_status 0
+  run -0 "$@"
   assert_log theirs 'migrate locked' 'deploy locked'
   assert_unlocked
 }
@@ -241,8 +237,7 @@ is_stopped() {
   background "$EXAMPLES/script-with-trap"
   wait_for "$SCRATCH/ready"
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
   wait_gone "$(<"$SCRATCH/ready")"
   assert_unlocked
 }
@@ -275,8 +270,7 @@ while :; do sleep 0.02; done'
   sed 's/^.*migrate\.sh.*$/kill -TERM $$/' "$EXAMPLES/script-with-trap" >"$SCRATCH/early"
   grep -q '^kill' "$SCRATCH/early"
   for shell in sh bash; do
-    run --separate-stderr "$shell" "$SCRATCH/early" 3>&-
-    assert_status 143
+    run -143 --separate-stderr "$shell" "$SCRATCH/early" 3>&-
     [[ -z $stderr ]] || fail "$stderr"
     assert_log ''
     assert_unlocked
@@ -289,8 +283,7 @@ while :; do sleep 0.02; done'
     "$(sed -n "s/.*sh '\(redlock run -w.*\)'\$/\1/p" "$EXAMPLES/Jenkinsfile")"; do
     rm -f "$SCRATCH/log"
     [[ $line == 'redlock run '* ]] || fail "not found"
-    run bash -c "$line"
-    assert_status 0
+    run -0 bash -c "$line"
     assert_log 'deploy locked'
   done
 }
@@ -319,14 +312,12 @@ newest_lines() {
       for server in A B C; do wait_for_key "$server" 'redlock:{deploy}:newest'; done
       background env GITHUB_RUN_NUMBER=8 CI_PIPELINE_IID=8 BUILD_NUMBER=8 bash -c "$line"
       second=$BACKGROUND_PID
-      await "$first"
-      assert_status 1
+      await -1 "$first"
       assert_contains "$stderr" 'superseded by'
       kill -TERM "$holder"
       first=$second
     fi
-    await "$first"
-    assert_status 0
+    await -0 "$first"
     await "$holder"
     if [[ $line == *--replace* ]]; then assert_status 80; fi
     assert_log 'deploy locked'
@@ -337,10 +328,8 @@ newest_lines() {
   local line holder waits
   line=$(github_part Cancel)
   # An older build than one that was successful, and one that a newer run supersedes while it waits: green.
-  GITHUB_RUN_NUMBER=5 run bash -c "$line"
-  assert_status 0
-  GITHUB_RUN_NUMBER=4 run --separate-stderr bash -c "$line"
-  assert_status 0
+  GITHUB_RUN_NUMBER=5 run -0 bash -c "$line"
+  GITHUB_RUN_NUMBER=4 run -0 --separate-stderr bash -c "$line"
   assert_contains "$stderr" 'build 4 is older than 5'
   assert_log 'deploy locked'
   "$REDLOCK" hold --for 60s deploy >"$SCRATCH/held" # no run replaces a hold
@@ -348,22 +337,18 @@ newest_lines() {
   waits=$BACKGROUND_PID
   for server in A B C; do wait_for_key "$server" 'redlock:{deploy}:newest'; done
   background env GITHUB_RUN_NUMBER=7 bash -c "$line"
-  await "$waits"
-  assert_status 0
+  await -0 "$waits"
   assert_contains "$stderr" 'superseded by'
   "$REDLOCK" release deploy - <"$SCRATCH/held"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   # One that is stopped for a newer one: red, and so is one that fails.
   job deploy 'echo >"$SCRATCH_OF_TEST/ready"; exec sleep 60'
   background env GITHUB_RUN_NUMBER=8 bash -c "$line"
   holder=$BACKGROUND_PID
   wait_for "$SCRATCH/ready"
   job deploy 'exit 3'
-  GITHUB_RUN_NUMBER=9 run bash -c "$line"
-  assert_status 3
-  await "$holder"
-  assert_status 80
+  GITHUB_RUN_NUMBER=9 run -3 bash -c "$line"
+  await -80 "$holder"
 }
 
 @test "examples: GitHub's jobs with one lock mask no token, and each job that locks is released" {
@@ -379,8 +364,7 @@ fence_is() { export REDLOCK_FENCE=$1; }
 # has_written TEXT: writes that by the example, as `fenced` says.
 has_written() {
   echo "$1" >report
-  run fenced
-  assert_status 0
+  run -0 fenced
 }
 
 # refuses_older FENCE: a run with this fence may not write.
@@ -437,8 +421,7 @@ stores() {
   refuses_older 100
   assert_contains "$output" 'a later run has written'
   fence_is 300
-  run "$EXAMPLES/fence-file" "$SCRATCH/file" 300 1000 <report
-  assert_status 1
+  run -1 "$EXAMPLES/fence-file" "$SCRATCH/file" 300 1000 <report
   assert_contains "$output" 'is incomplete'
   [[ $(<"$SCRATCH/file") == two && $(<"$SCRATCH/file.fence") == 200 ]] || fail "$(head "$SCRATCH"/file*)"
   # A number that cannot be read lets nobody in.
@@ -453,8 +436,7 @@ stores() {
   wait_until "$BOUND" blocked
   echo 400 >"$SCRATCH/file.fence"
   exec 8>&-
-  await "$BACKGROUND_PID"
-  assert_status 1
+  await -1 "$BACKGROUND_PID"
   assert_contains "$stderr" 'a later run has written'
   # Together: the file is that of the larger number, whoever was last.
   echo 200 >"$SCRATCH/file.fence"
@@ -526,8 +508,7 @@ wrapped() {
     [[ $line == 'redlock run '*'deploy -- ./migrate.sh' ]] || fail "unexpected: $line"
     [[ $line != *CREDENTIALS_DIRECTORY* ]] || continue # below
     for server in A B C; do cli "$server" flushall >/dev/null; done # the marks of --once
-    run bash -c "$line"
-    assert_status 0
+    run -0 bash -c "$line"
     assert_log 'migrate locked'
   done
 }
@@ -542,11 +523,9 @@ wrapped() {
   export CREDENTIALS_DIRECTORY=credentials # systemd's has no blank, and the line does not quote it
   mkdir "$CREDENTIALS_DIRECTORY"
   (umask 077 && echo wrong >"$CREDENTIALS_DIRECTORY/redlock.password")
-  run bash -c "$line"
-  assert_status 69
+  run -69 bash -c "$line"
   echo secret >"$CREDENTIALS_DIRECTORY/redlock.password"
-  run bash -c "$line"
-  assert_status 0
+  run -0 bash -c "$line"
   assert_contains "$output" 'deploy: held'
 }
 
@@ -557,8 +536,7 @@ wrapped() {
   assert_status 0
   assert_log 'migrate locked' 'deploy locked'
   take_deploy
-  LOCK=deploy WAIT=0 COMMAND=./migrate.sh run bash --noprofile --norc -eo pipefail "$SCRATCH/step.sh"
-  assert_status 1
+  LOCK=deploy WAIT=0 COMMAND=./migrate.sh run -1 bash --noprofile --norc -eo pipefail "$SCRATCH/step.sh"
 }
 
 @test "examples: the steps of the Dockerfile are lines for a shell, and its files exist" {

@@ -203,8 +203,7 @@ same() { diff "$1" "$2" || fail "--help (<) and the pages (>) differ"; }
   sed -n '/^# The same/,/^\.Ed/{/^\.Ed/!p}' "$SOURCE/man/redlock.toml.5" >"$SCRATCH/redlock.toml"
   echo secret >"$SCRATCH/password"
   sed -i "s|/etc/redlock.password|$SCRATCH/password|" "$SCRATCH/redlock.toml"
-  run --separate-stderr "$REDLOCK" config --config "$SCRATCH/redlock.toml"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" config --config "$SCRATCH/redlock.toml"
   assert_contains "$output" redis://:***@db3:6379
 }
 
@@ -219,12 +218,10 @@ same() { diff "$1" "$2" || fail "--help (<) and the pages (>) differ"; }
 }
 
 @test "man: help and version go to standard output, within 80 columns" {
-  run --separate-stderr "$REDLOCK" --help
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" --help
   [ -z "$stderr" ] || fail "$stderr"
   ! grep -E '.{80}' - "$SCRATCH/help" <<<"$output" || fail "wider than 79 columns"
-  run --separate-stderr "$REDLOCK" --version
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" --version
   ! grep -E '.{80}' <<<"$output" || fail "wider than 79 columns"
 }
 

@@ -120,8 +120,7 @@ crontab() {
 
 @test "README: sandbox, has_private_servers" {
   printf '#!/bin/sh\necho "$REDLOCK_SERVERS"; redlock run -n L -- true\n' >test-my-script
-  run --separate-stderr bash -c "$(block has_private_servers)"
-  assert_status 0
+  run -0 --separate-stderr bash -c "$(block has_private_servers)"
   [[ ${lines[0]} == 'I hold the lock' && ${lines[1]} == *redlock-sandbox* && $output != *"$A_SOCKET"* ]] || fail "$output"
 }
 
@@ -134,23 +133,18 @@ crontab() {
 }
 
 @test "README: CI, deploys" {
-  run bash -c "$(block deploys | sed 's/ REDLOCK_PASSWORD=\.\.\.//')"
-  assert_status 0
+  run -0 bash -c "$(block deploys | sed 's/ REDLOCK_PASSWORD=\.\.\.//')"
   assert_ran 'deploy.sh production'
 }
 
 @test "README: CI, deploys_the_newest" {
-  run bash -c "$(block deploys_the_newest)"
-  assert_status 0
+  run -0 bash -c "$(block deploys_the_newest)"
   assert_ran 'deploy.sh ' 'deploy.sh ' 'deploy.sh ' 'deploy.sh '
-  run --separate-stderr redlock run --build 4710 deploy-shop -- ./deploy.sh
-  assert_status 1
+  run -1 --separate-stderr redlock run --build 4710 deploy-shop -- ./deploy.sh
   assert_contains "$stderr" 'build 4710 is older than 4711'
   printf '#!/bin/sh\nexit 3\n' >deploy.sh
-  run redlock run --hold-on-failure 1d deploy-shop -- ./deploy.sh
-  assert_status 3
-  run redlock run -n -E 9 deploy-shop -- ./deploy.sh
-  assert_status 9
+  run -3 redlock run --hold-on-failure 1d deploy-shop -- ./deploy.sh
+  run -9 redlock run -n -E 9 deploy-shop -- ./deploy.sh
 }
 
 @test "README: a script, tells_outcomes_apart" {
@@ -176,11 +170,9 @@ crontab() {
   for name in migrate deploy; do
     printf '#!/bin/sh\nredlock status deploy >/dev/null && echo "%s, locked" >>"%s/log"\n' "$name" "$SCRATCH" >"$name.sh"
   done
-  run bash -c "$(block runs_under_the_lock)" 3>&-
-  assert_status 0
+  run -0 bash -c "$(block runs_under_the_lock)" 3>&-
   assert_ran 'migrate, locked' 'deploy, locked'
-  run redlock status deploy
-  assert_status 1
+  run -1 redlock status deploy
 }
 
 @test "README: at 3 a.m., shows_the_holder" {
@@ -189,8 +181,7 @@ crontab() {
   mapfile -t expected < <(block shows_the_holder)
   for ((i = 0; i < ${#expected[@]}; i++)); do
     [[ ${expected[i]} == '$ '* ]] || continue
-    COLUMNS=79 run bash -c "${expected[i]#$ }"
-    assert_status 0
+    COLUMNS=79 run -0 bash -c "${expected[i]#$ }"
     # The same headings, within 79 columns, and the same rows of status.
     line=${expected[i + 1]}
     if [[ $line == nightly-backup:* ]]; then
@@ -206,29 +197,23 @@ crontab() {
 @test "README: a job that hangs, stops_the_holder" {
   take_backup
   # No terminal to ask on.
-  run bash -c "$(block stops_the_holder) --yes"
-  assert_status 0
-  await "$BACKGROUND_PID"
-  assert_status 80
-  run redlock status nightly-backup
-  assert_status 1
+  run -0 bash -c "$(block stops_the_holder) --yes"
+  await -80 "$BACKGROUND_PID"
+  run -1 redlock status nightly-backup
 }
 
 @test "README: more than one at a time, shares_the_locks" {
   block shares_the_locks >"$SCRATCH/script"
-  run --separate-stderr bash -e "$SCRATCH/script"
-  assert_status 0
+  run -0 --separate-stderr bash -e "$SCRATCH/script"
   assert_ran 'transcode.sh video.mkv' 'report.sh ' 'import.sh ' 'reprice.sh '
 }
 
 @test "README: maintenance, keeps_everybody_out" {
   block keeps_everybody_out >"$SCRATCH/script"
   bash -e <(head -n 1 "$SCRATCH/script") >/dev/null
-  run --separate-stderr redlock run -w 0.7 nightly-backup -- backup
-  assert_status 1
+  run -1 --separate-stderr redlock run -w 0.7 nightly-backup -- backup
   assert_contains "$stderr" 'schema migration'
-  run --separate-stderr bash -e <(tail -n 1 "$SCRATCH/script")
-  assert_status 0
+  run -0 --separate-stderr bash -e <(tail -n 1 "$SCRATCH/script")
   redlock run -n nightly-backup -- backup
   assert_ran 'backup '
 }
@@ -252,12 +237,10 @@ crontab() {
   printf '#!/bin/sh\nuuid=$2; shift 3; "$@"; status=$?; echo "ping $uuid $status" >>"%s/log"; exit $status\n' "$SCRATCH" \
     >"$ROOT/usr/local/bin/runitor"
   chmod +x "$ROOT/usr/local/bin/runitor"
-  run bash -c "$line"
-  assert_status 0
+  run -0 bash -c "$line"
   assert_ran 'backup ' 'ping 2f9f3c2e-... 0'
   take_backup
-  run bash -c "$line"
-  assert_status 0
+  run -0 bash -c "$line"
   assert_ran 'backup ' 'ping 2f9f3c2e-... 0'
 }
 
@@ -276,11 +259,9 @@ crontab() {
   wait_until "$BOUND" frozen deploy-api
   ! frozen deploy-shop || fail 'the job was not waited for'
   kill -TERM "$job"
-  await "$freeze"
-  assert_status 0
+  await -0 "$freeze"
   for name in deploy-shop deploy-api; do
-    run --separate-stderr redlock run -w 0.7 "$name" -- true
-    assert_status 1
+    run -1 --separate-stderr redlock run -w 0.7 "$name" -- true
     assert_contains "$stderr" 'freeze until Monday'
   done
   bash -e "$SCRATCH/thaw"
@@ -290,8 +271,7 @@ crontab() {
 @test "README: settings, is_a_configuration" {
   block is_a_configuration >"$SCRATCH/redlock.toml"
   (umask 077 && echo secret >"$ROOT/etc/redlock.password")
-  REDLOCK_SERVERS='' run --separate-stderr redlock config --config "$SCRATCH/redlock.toml"
-  assert_status 0
+  REDLOCK_SERVERS='' run -0 --separate-stderr redlock config --config "$SCRATCH/redlock.toml"
   assert_contains "$output" "${C_URI#unix://}"
 }
 
@@ -299,12 +279,10 @@ crontab() {
   local commands
   mapfile -t commands < <(block checks_the_servers)
   ((${#commands[@]} == 2))
-  run bash -c "${commands[0]}"
-  assert_status 0
+  run -0 bash -c "${commands[0]}"
   assert_contains "$output" "${B_URI#unix://}"
   # With warnings: no append-only file, no restart grace.
-  run bash -c "${commands[1]}"
-  assert_status 1
+  run -1 bash -c "${commands[1]}"
   [[ $output == *'3 of 3 servers usable, 0 failures, '* ]] || fail "$output"
 }
 
@@ -506,6 +484,5 @@ assert_port() {
     [[ -x $SOURCE/$program ]] || fail "no program: $program"
   done
   ((count == 4)) || fail "$count programs"
-  run --separate-stderr "$SOURCE/tests/bench/overhead" 1 3>&- </dev/null
-  assert_status 0
+  run -0 --separate-stderr "$SOURCE/tests/bench/overhead" 1 3>&- </dev/null
 }

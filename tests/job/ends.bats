@@ -48,8 +48,7 @@ ends() {
   await "${JOB[$1]}"
   assert_status "$2"
   assert_contains "$stderr" "${3-}"
-  await "${NEXT[$1]}"
-  assert_status 0
+  await -0 "${NEXT[$1]}"
   began=$(<"$1.next")
   began=$((10#${began/./} * 10 + 10))
   ! awk -v began="$began" '$1 == "beat" && $2 > began { late = $2 - began } END { exit !late }' "$1.log" ||
@@ -84,8 +83,7 @@ ends() {
   start forced -- sh -c "($SLOW forced.log 1.2); true"
   start limited --max-runtime 1s -- sh -c "($SLOW limited.log 1.2); true"
   kill -TERM "${JOB[handler]}" "${JOB[stubborn]}"
-  run "$REDLOCK" release --force --yes forced
-  assert_status 0
+  run -0 "$REDLOCK" release --force --yes forced
   ends handler 3
   ends stubborn 143
   ends forced 80
@@ -107,8 +105,7 @@ ends() {
   daemon=$(pid_of_child daemon)
   kill -WINCH "$BACKGROUND_PID"
   touch end
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   wait_until "$BOUND" lacks_key A L
   : >daemon.log
   wait_for_line daemon.log beat
@@ -152,8 +149,7 @@ ends() {
   kill -TERM "${JOB[L]}"
   wait_for_line L.log told
   kill -KILL "${JOB[L]}"
-  await "${NEXT[L]}"
-  assert_status 0
+  await -0 "${NEXT[L]}"
   wait_gone "$worker"
   gone "$(pid_of_child L)" || fail 'its child lives'
 }
@@ -202,7 +198,6 @@ JOB
   local began
   began=$(now_ms)
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
   (($(now_ms) < began + 1500)) || fail "it took $(($(now_ms) - began)) ms"
 }

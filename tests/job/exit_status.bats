@@ -58,11 +58,9 @@ limited() {
   mkdir -p "$SCRATCH/bin" "$SCRATCH/no/plain-script"
   printf '%s\n' 'echo "$0 $*"' 'exit 7' >"$SCRATCH/bin/plain-script"
   chmod +x "$SCRATCH/bin/plain-script"
-  run "$REDLOCK" run L -- "$SCRATCH/bin/plain-script" 'a b' c
-  assert_status 7
+  run -7 "$REDLOCK" run L -- "$SCRATCH/bin/plain-script" 'a b' c
   [[ $output == "$SCRATCH/bin/plain-script a b c" ]] || fail "by its path: $output"
-  PATH=$SCRATCH/no:$SCRATCH:$SCRATCH/bin:$PATH run "$REDLOCK" run L -- plain-script 'a b' c
-  assert_status 7
+  PATH=$SCRATCH/no:$SCRATCH:$SCRATCH/bin:$PATH run -7 "$REDLOCK" run L -- plain-script 'a b' c
   [[ $output == "$SCRATCH/bin/plain-script a b c" ]] || fail "from PATH: $output"
   assert_nothing_left A
 }
@@ -124,8 +122,7 @@ limited() {
 @test "78: no servers are configured" {
   unset REDLOCK_SERVERS
   refuses 78 'REDLOCK_SERVERS' run L -- true
-  assert_contains "$stderr" '--server'
-  assert_contains "$stderr" 'redlock sandbox'
+  assert_contains "$stderr" '--server' 'redlock sandbox'
   REDLOCK_SERVERS='' refuses 78 'no servers' run L -- true
 }
 
@@ -151,8 +148,7 @@ limited() {
 }
 
 @test "124: --max-runtime has passed" {
-  timed "$REDLOCK" run --max-runtime 300ms L -- sleep 30
-  assert_status 124
+  timed -124 "$REDLOCK" run --max-runtime 300ms L -- sleep 30
   assert_one_line "$stderr"
   assert_contains "$stderr" max-runtime
   assert_between 300 "$elapsed" 20000
@@ -162,8 +158,7 @@ limited() {
 @test "124 also where the job traps the TERM and ends in peace, or has to be killed" {
   ends_with 124 run --max-runtime 300ms L -- bash -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
   # Ignored from the start: there is no moment before a trap is set.
-  timed env --ignore-signal=TERM "$REDLOCK" run --max-runtime 300ms --kill-after 200ms L -- sleep 30
-  assert_status 124
+  timed -124 env --ignore-signal=TERM "$REDLOCK" run --max-runtime 300ms --kill-after 200ms L -- sleep 30
   assert_between 500 "$elapsed" 20000
 }
 

@@ -27,8 +27,7 @@ teardown() {
   wait_for_line "$LOG" TERM
   wait_gone "$JOB"
   rm "$HANG"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   [[ -n $stderr ]]
 }
 
@@ -44,8 +43,7 @@ teardown() {
   # To the millisecond it is looked at in supervision.bats.
   assert_between 0 "$(last beat)" $((end + 500))
   rm "$HANG"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   assert_contains "$stderr" 'is stopped or stuck, killed'
 }
 

@@ -35,8 +35,7 @@ manager() {
   wait_for "$SCRATCH/runs"
   [[ $(grep -c READY=1 "$MESSAGES") == 1 ]]
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
 }
 
 @test "service: with --also it is ready when all locks are held" {
@@ -51,8 +50,7 @@ manager() {
   wait_for_line "$MESSAGES" READY=1
   [[ $(grep -c READY=1 "$MESSAGES") == 1 && $(<"$SCRATCH/runs") == none ]]
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
 }
 
 @test "service: a manager at an abstract address" {
@@ -64,8 +62,7 @@ manager() {
 @test "service: a lock that is not had is not ready" {
   manager "$SCRATCH/notify"
   "$REDLOCK" acquire L
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
   run -127 "$REDLOCK" run L2 -- /nonexistent/program
   "$REDLOCK" run L3 -- true
   wait_for_line "$MESSAGES" READY=1
@@ -74,16 +71,14 @@ manager() {
 
 @test "service: the job does not get the manager's address" {
   manager "$SCRATCH/notify"
-  run "$REDLOCK" run L -- printenv NOTIFY_SOCKET
-  assert_status 1
+  run -1 "$REDLOCK" run L -- printenv NOTIFY_SOCKET
   [[ -z $output ]]
 }
 
 @test "service: a manager that is gone, or an address that is none, disturbs nothing" {
   local address
   for address in "$SCRATCH/nobody" nonsense / @ vsock:2:1 "/$(printf 'x%.0s' {1..200})"; do
-    NOTIFY_SOCKET=$address run --separate-stderr "$REDLOCK" run L -- echo fine
-    assert_status 0
+    NOTIFY_SOCKET=$address run -0 --separate-stderr "$REDLOCK" run L -- echo fine
     [[ $output == fine && -z $stderr ]] || fail "$address: $output $stderr"
   done
 }
@@ -100,8 +95,7 @@ except BlockingIOError:
     open(sys.argv[2], "w").write("full\n")
 time.sleep(600)' "$SCRATCH/notify" "$SCRATCH/full"
   wait_for "$SCRATCH/full"
-  NOTIFY_SOCKET=$SCRATCH/notify run --separate-stderr timeout -k 1 10 "$REDLOCK" run L -- echo fine
-  assert_status 0
+  NOTIFY_SOCKET=$SCRATCH/notify run -0 --separate-stderr timeout -k 1 10 "$REDLOCK" run L -- echo fine
   [[ $output == fine && -z $stderr ]] || fail "$output" "$stderr"
 }
 
@@ -133,8 +127,7 @@ fed_more() {
   wait_for_line "$BACKGROUND_OUT" told
   fed_more
   echo >"$SCRATCH/runs.end"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   # Half of the period, not less.
   local -i from till
   WATCHDOG_USEC=20000000 background "$REDLOCK" run L -- true
@@ -154,8 +147,7 @@ fed_more() {
   wait_for_line "$BACKGROUND_OUT" told
   local -i before
   before=$(fed)
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   (($(fed) <= before + 1)) || fail "$(fed), $before when the job was stopped"
 }
 
@@ -174,15 +166,13 @@ fed_more() {
 @test "service: neither the job nor the command of --on-lost gets the watchdog's variables" {
   manager "$SCRATCH/notify"
   export WATCHDOG_USEC=100000 SCRATCH
-  run "$REDLOCK" run L --also M -- sh -c 'env | grep -E "^(WATCHDOG|NOTIFY)"'
-  assert_status 1
+  run -1 "$REDLOCK" run L --also M -- sh -c 'env | grep -E "^(WATCHDOG|NOTIFY)"'
   [[ -z $output ]] || fail "$output"
   background "$REDLOCK" run --ttl 2s --on-lost 'env | grep -cE "^(WATCHDOG|NOTIFY)" >"$SCRATCH/lost"' L -- \
     sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/runs"
   wait_for "$SCRATCH/runs"
   cli A del L
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   [[ $(<"$SCRATCH/lost") == 0 ]] || fail "$(<"$SCRATCH/lost")"
 }
 
@@ -197,6 +187,5 @@ fed_more() {
   wait_for "$SCRATCH/runs"
   fed_more
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
 }

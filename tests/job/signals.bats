@@ -201,8 +201,7 @@ SCENARIO
   set +m
   wait_for "$log"
   kill -TERM -- "-$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
   wait_for_line "$log" TERM
 }
 
@@ -214,8 +213,7 @@ SCENARIO
   kill -USR1 "$BACKGROUND_PID"
   wait_for_line "$LOG" USR1
   touch "$LOG.end"
-  await "$BACKGROUND_PID"
-  assert_status 5
+  await -5 "$BACKGROUND_PID"
 }
 
 @test "under nohup a HUP does not end the wait" {
@@ -224,8 +222,7 @@ SCENARIO
   wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   kill -HUP "$BACKGROUND_PID"
   cli A del L
-  await "$BACKGROUND_PID"
-  assert_status 6
+  await -6 "$BACKGROUND_PID"
 }
 
 @test "with an acquire in flight to a stopped server, TERM ends it and the lock is released on waking" {
@@ -254,8 +251,7 @@ SCENARIO
     '$2 == port && $4 == "01" { split($5, queue, ":"); if (queue[2] != "00000000") found = 1 } END { exit !found }' /proc/net/tcp
   # It does not hear the answer before the signal.
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
   resume_server B
   wait_until "$BOUND" has_no_keys B
   [[ ! -e $SCRATCH/ran ]]

@@ -46,8 +46,7 @@ run_until() {
   kill -CONT "$WORKER"
   wait_gone "$WORKER"
   kill -CONT "$TOP"
-  await "$TOP"
-  assert_status 1
+  await -1 "$TOP"
   [[ ! -e $SCRATCH/job ]] || fail 'the job ran'
   [[ $(cli A get L) == another ]]
 }
@@ -66,8 +65,7 @@ run_until() {
   run_until session
   wait_for "$SCRATCH/job"
   kill -KILL "$WORKER"
-  await "$TOP"
-  assert_status 71
+  await -71 "$TOP"
   assert_contains "$stderr" "redlock: lock \"L\": the process that starts the job (pid $WORKER) was killed before it \
 reported the start; if the job had begun, redlock killed it"
   gone "$(<"$SCRATCH/job")" || fail 'the job lives on'
@@ -83,8 +81,7 @@ reported the start; if the job had begun, redlock killed it"
   ! gone "$(<"$SCRATCH/job")" || fail 'the job was killed'
   [[ $(child_of "$TOP") == "$WORKER" ]] || fail 'another worker'
   kill -TERM "$TOP"
-  await "$TOP"
-  assert_status 143
+  await -143 "$TOP"
   assert_nothing_left A
 }
 
@@ -93,8 +90,7 @@ reported the start; if the job had begun, redlock killed it"
   wait_for "$SCRATCH/job"
   local job
   job=$(<"$SCRATCH/job")
-  await "$TOP"
-  assert_status 71
+  await -71 "$TOP"
   [[ $stderr == "redlock: lock \"L\": the process that starts the job (pid $WORKER) was stopped or stuck before it \
 reported the start; if the job had begun, redlock killed it" ]] || fail "$stderr"
   gone "$job" || fail 'the job lives on'
@@ -128,8 +124,7 @@ reported the start; if the job had begun, redlock killed it" ]] || fail "$stderr
   run_until subreaper
   nap 2.2 # the patience of a release is 2 s
   kill -CONT "$WORKER"
-  await "$TOP"
-  assert_status 127
+  await -127 "$TOP"
   assert_one_line "$stderr"
   assert_contains "$stderr" 'cannot run'
   assert_nothing_left A
@@ -140,8 +135,7 @@ reported the start; if the job had begun, redlock killed it" ]] || fail "$stderr
   run_until subreaper --max-runtime 1s
   nap 1.1
   kill -CONT "$WORKER"
-  await "$TOP"
-  assert_status 0
+  await -0 "$TOP"
 }
 
 @test "start: the lock is lost before the job could not be started: nobody hears of a job" {
@@ -149,8 +143,7 @@ reported the start; if the job had begun, redlock killed it" ]] || fail "$stderr
   run_until subreaper --on-lost "echo lost >'$SCRATCH/lost'"
   cli A del L
   kill -CONT "$WORKER"
-  await "$TOP"
-  assert_status 127
+  await -127 "$TOP"
   assert_one_line "$stderr"
   assert_contains "$stderr" 'cannot run'
   [[ ! -e $SCRATCH/lost ]] || fail 'the command of --on-lost ran'

@@ -108,8 +108,7 @@ killed_together() {
 
 @test "a worker that takes its time to exit: the top sleeps until it is gone" {
   preload slow_exit.c
-  BUSY=$SCRATCH/busy run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- sh -c "exit 3"
-  assert_status 3
+  BUSY=$SCRATCH/busy run -3 --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- sh -c "exit 3"
   [[ ! -e $SCRATCH/busy ]]
 }
 
@@ -122,8 +121,7 @@ killed_together() {
   wait_until "$BOUND" eval '(($(last beat) > end + 500))'
   has_key A L
   touch "$LOG.end"
-  await "$TOP"
-  assert_status 5
+  await -5 "$TOP"
   assert_nothing_left A
 }
 
@@ -132,11 +130,9 @@ killed_together() {
   kill -KILL "$WORKER"
   kill -USR1 "$TOP" # is passed on all the same
   wait_for_line "$LOG" USR1
-  await "$TOP"
-  assert_status 5
+  await -5 "$TOP"
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'lock "L" could not be released'
-  assert_contains "$stderr" "(pid $WORKER) was killed; it stays locked for about"
+  assert_contains "$stderr" 'lock "L" could not be released' "(pid $WORKER) was killed; it stays locked for about"
   refute_contains "$stderr" --once
   has_key A L
 }
@@ -146,8 +142,7 @@ killed_together() {
   kill -KILL "$WORKER"
   kill -USR1 "$TOP"
   wait_for_line "$LOG" USR1
-  await "$TOP"
-  assert_status 0
+  await -0 "$TOP"
   assert_one_line "$stderr"
   assert_contains "$stderr" ', and after that --once may let the job run again'
   assert_no_key A 'redlock:{L}:done'
@@ -158,8 +153,7 @@ killed_together() {
   kill -KILL "$WORKER"
   kill -USR1 "$TOP"
   wait_for_line "$LOG" USR1
-  await "$TOP"
-  assert_status 0
+  await -0 "$TOP"
   assert_contains "$stderr" ', and after that --build may let an older build run'
   cli A del L >/dev/null
   rm -f "$LOG"*
@@ -168,8 +162,7 @@ killed_together() {
   kill -KILL "$WORKER"
   kill -USR1 "$TOP"
   wait_for_line "$LOG" USR1
-  await "$TOP"
-  assert_status 0
+  await -0 "$TOP"
   [[ $stderr =~ 'it stays locked for about 5'[0-9]' s' || $stderr =~ 'about 1m' ]] || fail "$stderr"
 }
 
@@ -177,8 +170,7 @@ killed_together() {
   run_job --ttl 30s --kill-after 2s --max-runtime 500ms -- 5 stubborn
   wait_for_line "$LOG" TERM
   kill -KILL "$WORKER"
-  await "$TOP"
-  assert_status 124
+  await -124 "$TOP"
   refute_contains "$stderr" 'was lost'
 }
 
@@ -187,8 +179,7 @@ killed_together() {
   run_job --ttl 6s --kill-after 2s -- 5
   kill -KILL "$WORKER"
   end=$(lease_end)
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   assert_one_line "$stderr"
   assert_contains "$stderr" 'was killed; stopping the job before the lock expires'
   # Of what is left: the grace, the margin of 120 ms, and the drift of 62.
@@ -200,8 +191,7 @@ killed_together() {
   kill -STOP "$JOB"
   wait_until "$BOUND" stopped "$JOB"
   kill -KILL "$WORKER"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   (($(last TERM) > 0)) || fail "$(tail -n 3 "$LOG")"
 }
 
@@ -214,8 +204,7 @@ killed_together() {
   kill -STOP "$stopped"
   wait_until "$BOUND" stopped "$stopped"
   cli A del L
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   [[ $(grep -c ^TERM "$LOG") == 2 ]] || fail "$(grep -v ^beat "$LOG")"
 }
 
@@ -235,8 +224,7 @@ stubborn_until_the_end() {
     wait_until "$BOUND" has_processes 2
     kill "-$1" "$WORKER"
     end=$(lease_end)
-    await "$TOP"
-    assert_status 80
+    await -80 "$TOP"
     job_is_gone
     (($(last beat) > end)) || break
   done
@@ -256,8 +244,7 @@ stubborn_until_the_end() {
   kill -STOP "$WORKER"
   wait_until "$BOUND" stopped "$WORKER"
   touch "$LOG.end"
-  await "$TOP"
-  assert_status 5
+  await -5 "$TOP"
   assert_one_line "$stderr"
   assert_contains "$stderr" 'lock "L" could not be released'
   [[ ! -e $SCRATCH/lost ]] || fail 'the command of --on-lost ran'
@@ -270,8 +257,7 @@ stubborn_until_the_end() {
   kill -CONT "$WORKER"
   wait_until "$BOUND" eval '(($(cli A pttl L) > 4000))'
   touch "$LOG.end"
-  await "$TOP"
-  assert_status 5
+  await -5 "$TOP"
   [[ -z $stderr ]] || fail "$stderr"
   assert_nothing_left A
 }
@@ -280,8 +266,7 @@ stubborn_until_the_end() {
   run_job --ttl 30s --kill-after 2s -- 5 stubborn
   being_stopped
   kill -KILL "$WORKER"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   job_is_gone
   assert_between 0 $(($(last beat) - $(last TERM))) 10000
 }
@@ -290,8 +275,7 @@ stubborn_until_the_end() {
   run_job --ttl 30s --kill-after 2s -- 5 stubborn
   being_stopped
   kill -STOP "$WORKER"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   job_is_gone
   gone "$WORKER"
   assert_between 0 $(($(last beat) - $(last TERM))) 10000 # a second later than the worker's
@@ -305,8 +289,7 @@ stubborn_until_the_end() {
   wait_until "$BOUND" reaped "$JOB"
   wait_until "$BOUND" asleep "$WORKER"
   kill -STOP "$WORKER"
-  await "$TOP"
-  assert_status 5
+  await -5 "$TOP"
   resume_server A
 }
 
@@ -319,8 +302,7 @@ stubborn_until_the_end() {
   stopped_at=$(now_ms)
   wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
   kill -CONT "$WORKER" "$TOP"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   job_is_gone
   assert_between 0 "$(last beat)" "$stopped_at"
   [[ $(last TERM) == 0 && $(last end) == 0 ]] || fail "$(tail -n 3 "$LOG")"
@@ -336,8 +318,7 @@ stubborn_until_the_end() {
   kill -CONT "$WORKER"
   wait_until "$BOUND" asleep "$WORKER" # it has said what it will do, and waits before it does so
   kill -CONT "$TOP"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   job_is_gone
   assert_between 0 "$(last beat)" "$stopped_at"
 }
@@ -353,8 +334,7 @@ stubborn_until_the_end() {
     wait_until "$BOUND" job_is_gone
     # Not needlessly: LeakSanitizer stops a process that ends, and waits without end for one that was continued.
     ! stopped "$TOP" || kill -CONT "$TOP"
-    await "$TOP"
-    assert_status 80
+    await -80 "$TOP"
     [[ $(last TERM) == 0 ]]
   done
 }
@@ -379,8 +359,7 @@ stubborn_until_the_end() {
   background "$REDLOCK" run --ttl 3s --kill-after 200ms L -- "$SCRATCH/hop" "$LOG"
   wait_for_line "$LOG" beat
   cli A del L
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   end=$(now_ms)
   sleep 0.2 # it would beat a thousand times
   (($(last beat) <= end)) || fail 'it hops on'
@@ -390,18 +369,15 @@ stubborn_until_the_end() {
   background "$REDLOCK" run --ttl 2s --wait-all L -- sh -c \
     'setsid sh -c "until test -e \"\$0.end\"; do sleep 0.05; done" "$0" >/dev/null 2>&1 & echo ready >"$0"; exit 4' "$LOG"
   wait_for "$LOG"
-  timed "$REDLOCK" run -w 3 L -- true
-  assert_status 1
+  timed -1 "$REDLOCK" run -w 3 L -- true
   touch "$LOG.end"
-  await "$BACKGROUND_PID"
-  assert_status 4
+  await -4 "$BACKGROUND_PID"
   assert_nothing_left A
 }
 
 @test "without it, a descendant of a job that ended lives on" {
-  run "$REDLOCK" run L -- sh -c \
+  run -4 "$REDLOCK" run L -- sh -c \
     'setsid sh -c "until test -e \"\$0.end\"; do sleep 0.05; done; echo lived >\"\$0\"" "$0" >/dev/null 2>&1 & exit 4' "$LOG"
-  assert_status 4
   assert_nothing_left A
   touch "$LOG.end"
   wait_for_line "$LOG" lived
@@ -412,24 +388,19 @@ stubborn_until_the_end() {
     'setsid sh -c "trap \"\" TERM; echo \$\$ >\"\$0\"; while :; do sleep 0.02; done" "$0" >/dev/null 2>&1 & exit 4' "$LOG"
   wait_for "$LOG"
   cli A del L
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   gone "$(<"$LOG")"
 }
 
 @test "--signal chooses the first signal" {
   run_job --ttl 3s --signal INT -- 7
   cli A del L
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   [[ $(last INT) != 0 && $(last TERM) == 0 ]] || fail "$(tail -n 3 "$LOG")"
-  run "$REDLOCK" run --signal NONE L -- true
-  assert_status 64
+  run -64 "$REDLOCK" run --signal NONE L -- true
   assert_contains "$output" "--signal: expected a signal (TERM, SIGTERM, 15), not 'NONE'"
-  run "$REDLOCK" run --signal sig L -- true
-  assert_status 64
-  run "$REDLOCK" run --signal 10 --max-runtime 100ms L -- sleep 20
-  assert_status 124
+  run -64 "$REDLOCK" run --signal sig L -- true
+  run -124 "$REDLOCK" run --signal 10 --max-runtime 100ms L -- sleep 20
 }
 
 @test "--on-lost runs with the job's environment, is no part of the job, and delays no release" {
@@ -440,8 +411,7 @@ stubborn_until_the_end() {
   wait_until "$BOUND" job_is_gone
   assert_free L
   touch "$SCRATCH/go"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   [[ $(paste -sd ' ' "$SCRATCH/told") =~ ^L\ [0-9]+\ 40\ done$ ]] || fail "$(<"$SCRATCH/told")"
 }
 
@@ -494,8 +464,7 @@ held_on_b() { [[ $(cli B exists "$1") == 1 ]]; }
 @test "--on-lost is bounded in time" {
   run_job --ttl 1s --on-lost "echo \$\$ >>'$SCRATCH/told'; sleep 60 & echo \$! >'$SCRATCH/below'; wait" -- 5
   cli A del L
-  await "$TOP" 30
-  assert_status 80
+  await -80 "$TOP" 30
   assert_contains "$stderr" '--on-lost took longer than 10 s'
   [[ $(wc -l <"$SCRATCH/told") == 1 ]] || fail 'it was run twice'
   wait_until "$BOUND" gone "$(<"$SCRATCH/told")"
@@ -545,8 +514,7 @@ clock_that_jumps() {
     fi
     echo 3600 >"$SCRATCH/offset.new" && mv "$SCRATCH/offset.new" "$OFFSET_FILE"
     [[ $who == worker ]] || kill -USR1 "$TOP"
-    await "$TOP"
-    assert_status 80
+    await -80 "$TOP"
     job_is_gone
     gone "$WORKER"
     [[ $(last TERM) == 0 && $(last USR1) == 0 && $(last end) == 0 ]] || fail "$who" "$(tail -n 3 "$LOG")"

@@ -114,8 +114,7 @@ assert_not_begun() {
   kill -USR1 "$TOP"
   wait_for_line "$LOG" 'job USR1'
   cli A del L
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   (($(last job TERM) > 0 && $(last tree TERM) > 0)) || fail "$(tail -n 3 "$LOG")"
   nobody_beats
 }
@@ -129,8 +128,7 @@ assert_not_begun() {
   wait_until "$BOUND" reaped "$(pids_of_job headless)"
   wait_for_line "$LOG" 'renamed USR1'
   cli A del L
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   (($(last renamed TERM) > 0)) || fail "$(tail -n 3 "$LOG")"
   nobody_beats
 }
@@ -179,8 +177,7 @@ assert_not_begun() {
   wait_for_line "$BACKGROUND_ERR" 'not permitted'
   sleep 0.3
   touch "$LOG.end"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   [[ $(grep -c 'not permitted' <<<"$stderr") == 1 ]] || fail "$stderr"
   assert_contains "$stderr" "redlock: warning: lock \"L\": not permitted to kill PID $(pids_of_job job) (python3); still running"
 }
@@ -201,8 +198,7 @@ assert_not_begun() {
   wait_until "$BOUND" no_worker "$TOP"
   kill -USR1 "$TOP"
   wait_for_line "$LOG" 'job USR1'
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   (($(last job TERM) > 0)) || fail "$(tail -n 3 "$LOG")"
   gone "$(pids_of_job job)" || fail 'the job lives'
   [[ $(last stranger USR1)$(last stranger TERM)$(last child USR1)$(last child TERM) == 0000 ]] || fail "$(grep -v beat "$LOG")"
@@ -219,8 +215,7 @@ worker_of() {
     "${BEATING_JOB[@]}" name=job stubborn
   cli A del L
   wait_for_line "$LOG" 'hook beat'
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   gone "$(pids_of_job job)" || fail 'the job lives'
   ! gone "$(pids_of_job hook)" || fail 'killed with the job'
   [[ $(last hook TERM) == 0 && $(grep -c '^run' "$LOG") == 1 ]] || fail "$(grep -v beat "$LOG")"
@@ -235,8 +230,7 @@ worker_of() {
   wait_until "$BOUND" no_worker "$TOP"
   touch "$ACT_FILE"
   kill -USR1 "$TOP"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   assert_contains "$stderr" 'poll: Cannot allocate memory, trying again'
   nobody_beats
 }
@@ -255,8 +249,7 @@ has_worker() { pgrep -P "$1" -x redlock-worker >/dev/null; }
   kill -KILL "$worker"
   wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
   kill -CONT "$TOP"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   gone "$pid" || fail 'it lives'
   [[ $(last job TERM) == 0 ]] && (($(last job beat) <= stopped_at)) || fail "$(tail -n 3 "$LOG")"
 }

@@ -21,6 +21,7 @@ PYTHON=/usr/bin/python3 # Debian's, which has python3-redis
 SCRATCH=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
 SCRATCH_URI=unix://${SCRATCH// /%20}
 BOUND=20 # seconds that a wait may take by default
+BATS_PRINT_OUTPUT_ON_FAILURE=1 # of the last `run`
 export REDLOCK SOURCE
 # Servers of a test are always fresh, and redlock distrusts a fresh server; restart.bats tests
 # that.
@@ -68,19 +69,22 @@ fail() {
   return 1
 }
 
-# assert_status N: the last `run` or `await` ended with status N; shows its output otherwise.
+# assert_status N: the last `run` or `await` ended with status N; shows its output otherwise. Right after one of them,
+# write `run -N …`, `timed -N …` or `await -N …`.
 assert_status() {
   [[ $status == "$1" ]] || fail "status $status, expected $1" "${output-}" "${stderr-}"
 }
 
-# assert_contains TEXT PART: PART stands in TEXT.
+# assert_contains TEXT PART…: each PART stands in TEXT.
 assert_contains() {
-  [[ $1 == *"$2"* ]] || fail "'$2' not in: $1"
+  local part
+  for part in "${@:2}"; do [[ $1 == *"$part"* ]] || fail "'$part' not in: $1" || return 1; done
 }
 
-# refute_contains TEXT PART: PART does not stand in TEXT.
+# refute_contains TEXT PART…: no PART stands in TEXT.
 refute_contains() {
-  [[ $1 != *"$2"* ]] || fail "'$2' in: $1"
+  local part
+  for part in "${@:2}"; do [[ $1 != *"$part"* ]] || fail "'$part' in: $1" || return 1; done
 }
 
 # assert_no_key SERVER KEY: the server has no such key.
@@ -235,13 +239,17 @@ asleep() {
 # wait_gone PID [SECONDS]: until the process has ended; it need not be our child.
 wait_gone() { wait_until "${2:-$BOUND}" gone "$1"; }
 
-# await PID [SECONDS]: waits for a job of `background` to end; sets $status, $output, $stderr.
+# await [-STATUS] PID [SECONDS]: waits for a job of `background` to end, with that status; sets $status, $output and
+# $stderr.
 await() {
+  local expected=
+  [[ $1 != -* ]] || { expected=${1#-} && shift; }
   wait_until "${2:-$BOUND}" not_ours "$1" || return 1
   status=0
   wait "$1" || status=$?
   output=$(<"$SCRATCH/background.$1.out")
   stderr=$(<"$SCRATCH/background.$1.err")
+  [[ -z $expected ]] || assert_status "$expected"
 }
 
 # ---- time-outs --------------------------------------------------------------------------------
@@ -596,11 +604,11 @@ script_of() {
 # now_ms: prints the time of day in milliseconds.
 now_ms() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
 
-# timed CMD…: `run --separate-stderr CMD…`; sets $elapsed too, in milliseconds.
+# timed [-STATUS] CMD…: `run [-STATUS] --separate-stderr CMD…`; sets $elapsed too, in milliseconds.
 timed() {
   local began
   began=$(now_ms)
-  run --separate-stderr "$@"
+  run --separate-stderr "$@" || return 1
   elapsed=$(($(now_ms) - began))
 }
 

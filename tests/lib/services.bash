@@ -41,15 +41,13 @@ hold_it() {
 }
 let_go() {
   : >"$SCRATCH/go"
-  await "$HOLDER"
-  assert_status 7
+  await -7 "$HOLDER"
   [[ -z $stderr ]] || fail "$stderr"
 }
 
 # refuses: the lock cannot be had, since somebody has it.
 refuses() {
-  run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
 }
 
 # One waits behind a job, all commands show both, and it is told when the lock is free.
@@ -60,18 +58,14 @@ hands_over() {
   background "$REDLOCK" run -vv "$LOCK" -- true
   local waiter=$BACKGROUND_PID
   wait_until "$BOUND" stands_in_queue
-  run --separate-stderr "$REDLOCK" status "$LOCK"
-  assert_status 0
-  assert_contains "$output" ': held'
-  assert_contains "$output" "$waiter"
+  run -0 --separate-stderr "$REDLOCK" status "$LOCK"
+  assert_contains "$output" ': held' "$waiter"
   [[ -z $stderr ]] || fail "$stderr"
-  run --separate-stderr "$REDLOCK" list
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" list
   assert_contains "$output" "$LOCK"
   [[ -z $stderr ]] || fail "$stderr"
   let_go
-  await "$waiter"
-  assert_status 0
+  await -0 "$waiter"
   # By itself it asks every 1.7 s.
   [[ -z $MESSAGES || $stderr =~ 'the lock is free, and it is our turn'|'the lock may be ours in ' ]] ||
     fail "it was not told: $stderr"
@@ -85,10 +79,8 @@ is_shared() {
   hold_it -s
   "$REDLOCK" run -n -s "$LOCK" -- true
   refuses
-  run --separate-stderr "$REDLOCK" status "$LOCK"
-  assert_status 0
-  assert_contains "$output" ' shared'
-  assert_contains "$output" "$HOLDER"
+  run -0 --separate-stderr "$REDLOCK" status "$LOCK"
+  assert_contains "$output" ' shared' "$HOLDER"
   let_go
 }
 
@@ -119,8 +111,7 @@ is_revoked() {
   hold_it --ttl "$ttl"
   [[ -z $MESSAGES ]] || wait_until "$BOUND" listens
   "$REDLOCK" release --force --yes "$LOCK"
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
   assert_contains "$stderr" 'was revoked by'
   "$REDLOCK" run -n "$LOCK" -- true
 }
@@ -136,10 +127,8 @@ goes_by_token() {
 }
 
 tells_its_history() {
-  run --separate-stderr "$REDLOCK" history "$LOCK"
-  assert_status 0
-  assert_contains "$output" ' 7 '
-  assert_contains "$output" ' forced by '
+  run -0 --separate-stderr "$REDLOCK" history "$LOCK"
+  assert_contains "$output" ' 7 ' ' forced by '
   [[ -z $stderr ]] || fail "$stderr"
 }
 

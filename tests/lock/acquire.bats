@@ -12,8 +12,7 @@ teardown() { stop_all; }
 
 # acquire ARG…: sets $token; fails unless it is printed alone and the lock is held.
 acquire() {
-  run --separate-stderr "$REDLOCK" acquire "$@"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" acquire "$@"
   [[ -z $stderr && $output =~ ^[0-9a-f]{40}$ ]] || fail "not a token alone: $output" "$stderr"
   token=$output
 }
@@ -38,11 +37,9 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   acquire --ttl 20s L
   [[ $(cli A get L) == "$token" ]]
   assert_between 15000 "$(cli A pttl L)" 20000
-  run "$REDLOCK" acquire -n L
-  assert_status 1
+  run -1 "$REDLOCK" acquire -n L
   [[ -z $output ]] || fail "$output"
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
   release L "$token"
   assert_status 0
   [[ -z $output$stderr ]] || fail "$output$stderr"
@@ -53,15 +50,12 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 @test "acquire, renew, release: one server of three hangs, and holds nothing up for long" {
   servers 3
   pause_server C
-  timed "$REDLOCK" acquire L
-  assert_status 0
+  timed -0 "$REDLOCK" acquire L
   token=$output
   assert_between 0 "$elapsed" 9000
-  timed "$REDLOCK" renew L "$token"
-  assert_status 0
+  timed -0 "$REDLOCK" renew L "$token"
   assert_between 0 "$elapsed" 9000
-  timed "$REDLOCK" release L "$token"
-  assert_status 0
+  timed -0 "$REDLOCK" release L "$token"
   assert_between 0 "$elapsed" 9000
   resume_server C
 }
@@ -81,22 +75,17 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 @test "acquire: the limit, and -E" {
   servers 1
   bash -c 'echo $$ >"$0"; "$REDLOCK" acquire L >/dev/null; :' "$SCRATCH/caller"
-  run "$REDLOCK" acquire -w 1 L
-  assert_status 1
-  run "$REDLOCK" acquire -n -E 75 L
-  assert_status 75
-  run "$REDLOCK" acquire -n -vv L
-  assert_status 1
-  assert_contains "$output" 'lock "L" is held by '
-  assert_contains "$output" "(pid $(<"$SCRATCH/caller"), redlock acquire L)"
+  run -1 "$REDLOCK" acquire -w 1 L
+  run -75 "$REDLOCK" acquire -n -E 75 L
+  run -1 "$REDLOCK" acquire -n -vv L
+  assert_contains "$output" 'lock "L" is held by ' "(pid $(<"$SCRATCH/caller"), redlock acquire L)"
 }
 
 @test "acquire: too few servers: 69, and nothing is left" {
   servers 3
   kill_server A
   kill_server B
-  run --separate-stderr "$REDLOCK" acquire --server-wait 0.3 L
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" acquire --server-wait 0.3 L
   [[ -z $output ]] || fail "$output"
   assert_one_line "$stderr"
   wait_until "$BOUND" has_no_keys C
@@ -104,8 +93,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 
 @test "acquire --json: an object with the token, the fence and how long it is valid" {
   servers 3
-  run --separate-stderr "$REDLOCK" acquire --json --ttl 20s L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" acquire --json --ttl 20s L
   [[ $(member name) == L && $(member keeper) == None && $(member acquired) == True ]] || fail "$output"
   wait_for_key A L # two of three are enough
   [[ $(member token) == "$(cli A get L)" ]] || fail "$output"
@@ -123,20 +111,17 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
   local token line
   servers 3
   token=$(LOGNAME=someone "$REDLOCK" acquire --ttl 20s L)
-  run --separate-stderr "$REDLOCK" acquire --json -n L
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" acquire --json -n L
   [[ -z $stderr ]] || fail "$stderr"
   line=$(describe_conflict)
   [[ $line =~ ^"False L held someone "[0-9]+" redlock acquire L "1[0-9.]+$ ]] || fail "$line"
   refute_contains "$output" "$token"
-  run --separate-stderr "$REDLOCK" acquire --json -w 1 -E 0 L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" acquire --json -w 1 -E 0 L
   [[ $(describe_conflict) == 'False L held someone '* ]] || fail "$output"
   assert_one_line "$stderr"
 
   everywhere set foreign somebody
-  run --separate-stderr "$REDLOCK" acquire --json -n foreign
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" acquire --json -n foreign
   [[ $(describe_conflict) == 'False foreign foreign None None None None' ]] || fail "$output"
   everywhere set revoked "revoked:$token" px 600000
   run --separate-stderr "$REDLOCK" acquire --json -n revoked
@@ -145,26 +130,21 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
   run --separate-stderr "$REDLOCK" acquire --json -n list
   [[ $(describe_conflict) == 'False list foreign None None None None' ]] || fail "$output"
 
-  run --separate-stderr "$REDLOCK" acquire --json --server-wait 0 -S "$SCRATCH_URI/none" L
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" acquire --json --server-wait 0 -S "$SCRATCH_URI/none" L
   [[ -z $output ]] || fail "$output"
-  run --separate-stderr bash -c '"$REDLOCK" acquire --json -n L >/dev/full'
-  assert_status 71
+  run -71 --separate-stderr bash -c '"$REDLOCK" acquire --json -n L >/dev/full'
 }
 
 @test "acquire: a token that cannot be printed leaves no lock" {
   servers 1
-  run --separate-stderr bash -c '"$REDLOCK" acquire L >/dev/full'
-  assert_status 71
+  run -71 --separate-stderr bash -c '"$REDLOCK" acquire L >/dev/full'
   assert_one_line "$stderr"
   assert_nothing_left A
-  run --separate-stderr bash -c '"$REDLOCK" acquire L >&-'
-  assert_status 71
+  run -71 --separate-stderr bash -c '"$REDLOCK" acquire L >&-'
   assert_one_line "$stderr"
   assert_nothing_left A
   # A pipe that nobody reads any more.
-  run --separate-stderr bash -c 'exec 8> >(exec true); wait $!; "$REDLOCK" acquire L >&8'
-  assert_status 71
+  run -71 --separate-stderr bash -c 'exec 8> >(exec true); wait $!; "$REDLOCK" acquire L >&8'
   assert_one_line "$stderr"
   assert_nothing_left A
 }
@@ -172,8 +152,7 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
 @test "acquire: a reader that does not read gets no token, and nobody the lock from it" {
   servers 1
   full_pipe
-  run --separate-stderr bash -c '"$REDLOCK" acquire --ttl 1s L >"$1"' _ "$SCRATCH/pipe"
-  assert_status 71
+  run -71 --separate-stderr bash -c '"$REDLOCK" acquire --ttl 1s L >"$1"' _ "$SCRATCH/pipe"
   assert_contains "$stderr" 'nobody reads it'
   assert_nothing_left A
 }
@@ -193,8 +172,7 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), termios.FIONREAD, size)
 sys.exit(size[0])' "$SCRATCH/pipe"; }
   wait_until "$BOUND" empty
   kill -CONT "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 1
+  await -1 "$BACKGROUND_PID"
   wait_until "$BOUND" empty
   [[ ! -s $SCRATCH/read ]] || fail "$(<"$SCRATCH/read")"
 }
@@ -210,8 +188,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   wait_for_key A L
   nap 2.2 # the patience of a release is 2 s, and does not begin before the release
   kill -TERM "$(<"$BACKGROUND_OUT")"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   [[ -z $stderr ]] || fail "$stderr"
   assert_nothing_left A
 }
@@ -220,8 +197,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   servers 1
   acquire --ttl 60s L
   kill_server A
-  timed "$REDLOCK" renew --ttl 2s --server-wait 40s L "$token"
-  assert_status 69
+  timed -69 "$REDLOCK" renew --ttl 2s --server-wait 40s L "$token"
   assert_between 900 "$elapsed" 20000
 }
 
@@ -345,14 +321,12 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   background "$REDLOCK" renew --ttl 60s --server-wait 20s -vv L "$token"
   wait_for_line "$BACKGROUND_ERR" 'did not answer'
   resume_server A
-  await "$BACKGROUND_PID" 20
-  assert_status 0
+  await -0 "$BACKGROUND_PID" 20
   pause_server A
   background "$REDLOCK" release --server-wait 20s -vv L "$token"
   wait_for_line "$BACKGROUND_ERR" 'did not answer'
   resume_server A
-  await "$BACKGROUND_PID" 20
-  assert_status 0
+  await -0 "$BACKGROUND_PID" 20
   assert_nothing_left A
 }
 
@@ -376,34 +350,27 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   servers 1
   acquire --ttl 20s L
   cli A pexpire L 5000
-  run "$REDLOCK" renew L - <<<"$token"
-  assert_status 0
+  run -0 "$REDLOCK" renew L - <<<"$token"
   assert_between 15000 "$(cli A pttl L)" 20000
-  run "$REDLOCK" release L - < <(printf '%s\r\nmore\n' "$token")
-  assert_status 0
+  run -0 "$REDLOCK" release L - < <(printf '%s\r\nmore\n' "$token")
   assert_nothing_left A
-  run "$REDLOCK" release L - </dev/null
-  assert_status 64
-  run "$REDLOCK" release L - < <(head -c 100000 /dev/zero)
-  assert_status 64
+  run -64 "$REDLOCK" release L - </dev/null
+  run -64 "$REDLOCK" release L - < <(head -c 100000 /dev/zero)
   assert_one_line "$output"
 }
 
 @test "acquire: the token of a run is one, too" {
   servers 1
-  run --separate-stderr "$REDLOCK" run L -- sh -c '"$REDLOCK" renew "$REDLOCK_NAME" "$REDLOCK_TOKEN"'
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run L -- sh -c '"$REDLOCK" renew "$REDLOCK_NAME" "$REDLOCK_TOKEN"'
   # Released under a running job: it is stopped.
-  run --separate-stderr "$REDLOCK" run --ttl 3s L -- \
+  run -80 --separate-stderr "$REDLOCK" run --ttl 3s L -- \
     sh -c '"$REDLOCK" release "$REDLOCK_NAME" "$REDLOCK_TOKEN" && exec sleep 60'
-  assert_status 80
 }
 
 @test "renew, release: of a lock that is being revoked: 80, and by whom; a release ends that" {
   servers 3
   acquire L
-  run "$REDLOCK" release --force --yes L
-  assert_status 0
+  run -0 "$REDLOCK" release --force --yes L
   wait_for_value L "revoked:$token*" A B C
   renew L "$token"
   assert_80
@@ -436,8 +403,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
 
 @test "acquire: no lock inside itself" {
   servers 1
-  run "$REDLOCK" run L -- "$REDLOCK" acquire -n L
-  assert_status 1
+  run -1 "$REDLOCK" run L -- "$REDLOCK" acquire -n L
 }
 
 @test "acquire: many at the same time: one of them has it, and the others after it" {
@@ -450,8 +416,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
     pids+=("$BACKGROUND_PID")
   done
   for i in "${pids[@]}"; do
-    await "$i" 40
-    assert_status 0
+    await -0 "$i" 40
   done
   assert_no_overlap "$SCRATCH/log"
   (($(wc -l <"$SCRATCH/log") == 10))

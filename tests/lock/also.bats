@@ -30,12 +30,11 @@ all_free() {
   local n
   for n in 1 3; do
     servers "$n"
-    run --separate-stderr "$REDLOCK" run m --also z --also a -- sh -c '
+    run -7 --separate-stderr "$REDLOCK" run m --also z --also a -- sh -c '
       for lock in a m z; do "$0" run -n --no-reentrant "$lock" -- true; echo "$lock $?"; done
       "$0" run -n z --also a -- echo joined
       echo "name $REDLOCK_NAME"; test "$(redis-cli -s "$1" get m)" = "$REDLOCK_TOKEN" && echo token
       echo "$REDLOCK_FENCES"; echo "$REDLOCK_FENCE"; echo "stage ${REDLOCK_STAGE-unset}"; exit 7' "$REDLOCK" "$A_SOCKET"
-    assert_status 7
     [[ -z $stderr ]] || fail "$stderr"
     [[ ${lines[*]:0:6} == 'a 1 m 1 z 1 joined name m token' ]] || fail "$output"
     [[ ${lines[6]} =~ ^[0-9]+\ a$ && ${lines[7]} == "${lines[9]} m" && ${lines[8]} =~ ^[0-9]+\ z$ ]] || fail "$output"
@@ -56,8 +55,7 @@ all_free() {
   chmod 0 "$SCRATCH/redlock"
   : >"$SCRATCH/go"
   await "$holder"
-  await "$BACKGROUND_PID"
-  assert_status 71
+  await -71 "$BACKGROUND_PID"
   assert_one_line "$(cat "$BACKGROUND_ERR")"
   assert_contains "$(cat "$BACKGROUND_ERR")" 'cannot start itself again to take the next lock: Permission denied'
   [[ ! -e $SCRATCH/ran ]]
@@ -80,8 +78,7 @@ all_free() {
     pids+=("$BACKGROUND_PID")
   done
   for order in "${pids[@]}"; do
-    await "$order" 60
-    assert_status 0
+    await -0 "$order" 60
   done
   assert_no_overlap "$SCRATCH/log"
   [[ $(grep -c start "$SCRATCH/log") == 60 ]]
@@ -94,11 +91,9 @@ all_free() {
     background "$REDLOCK" run "$lock" -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/held.$lock"
     local holder=$BACKGROUND_PID other
     wait_for "$SCRATCH/held.$lock"
-    run --separate-stderr "$REDLOCK" run -n -E 9 m --also z --also a -- touch "$SCRATCH/ran"
-    assert_status 9
+    run -9 --separate-stderr "$REDLOCK" run -n -E 9 m --also z --also a -- touch "$SCRATCH/ran"
     local began=$EPOCHREALTIME
-    run --separate-stderr "$REDLOCK" run -w 2 m --also z --also a -- touch "$SCRATCH/ran"
-    assert_status 1
+    run -1 --separate-stderr "$REDLOCK" run -w 2 m --also z --also a -- touch "$SCRATCH/ran"
     assert_contains "$stderr" "lock \"$lock\" is still held"
     assert_between 1950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 15000
     for other in a m z; do
@@ -123,8 +118,7 @@ all_free() {
   local waiter=$BACKGROUND_PID
   nap 6
   : >"$SCRATCH/held.a.go"
-  await "$waiter"
-  assert_status 1
+  await -1 "$waiter"
   # If the second lock had a limit of its own, it would take 14 s.
   assert_between 7950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 13500
   kill -TERM "${holders[1]}"
@@ -146,8 +140,7 @@ all_free() {
     [[ $lock != a ]] || named=a
     token=$(cli A get "$named")
     for server in A B; do cli "$server" set "$lock" thief >/dev/null; done
-    await "$TOP"
-    assert_status 80
+    await -80 "$TOP"
     assert_contains "$stderr" "lock \"$lock\""
     for server in A B; do cli "$server" del "$lock" >/dev/null; done
     all_free
@@ -162,8 +155,7 @@ all_free() {
   servers 3
   job_with_both
   kill -TERM "$TOP"
-  await "$TOP"
-  assert_status 143
+  await -143 "$TOP"
   all_free
   rm "$SCRATCH/job"
   job_with_both
@@ -189,8 +181,7 @@ all_free() {
   # A signal that comes twice has come twice: the second one would come before the last signal.
   nap 0.3
   : >"$SCRATCH/job.go"
-  await "$TOP"
-  assert_status 0
+  await -0 "$TOP"
   [[ $(paste -sd ' ' "$SCRATCH/job.log") == 'INT TERM HUP USR1 end' ]] || fail "$(cat "$SCRATCH/job.log")"
   rm "$SCRATCH"/job*
   background "$REDLOCK" run --ttl 30s --kill-after 10s m --also z --also a -- bash -c "$counter" "$SCRATCH/job" end
@@ -204,8 +195,7 @@ all_free() {
   wait_until "$BOUND" got TERM 1
   nap 0.3
   : >"$SCRATCH/job.go"
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   [[ $(paste -sd ' ' "$SCRATCH/job.log") == 'TERM end' ]] || fail "$(cat "$SCRATCH/job.log")"
   cli A del a >/dev/null
   all_free
@@ -221,15 +211,13 @@ all_free() {
   gone "$run" && fail 'it ended before its job began'
   : >"$SCRATCH/held.go"
   wait_for "$SCRATCH/began"
-  await "$run"
-  assert_status 124
+  await -124 "$run"
 }
 
 @test "also: what cannot be is refused" {
   servers 1
   assert_rejected() {
-    run --separate-stderr "$REDLOCK" run m --also "$@" -- touch "$SCRATCH/ran"
-    assert_status 64
+    run -64 --separate-stderr "$REDLOCK" run m --also "$@" -- touch "$SCRATCH/ran"
     assert_contains "$stderr" "$expected"
   }
   local expected="the lock 'm' is named twice"
@@ -254,8 +242,7 @@ all_free() {
 
 @test "also: inside a run that holds a later one of its locks: 64, and what to write instead" {
   servers 1
-  run --separate-stderr "$REDLOCK" run stock -- "$REDLOCK" run --also stock orders -- touch "$SCRATCH/ran"
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" run stock -- "$REDLOCK" run --also stock orders -- touch "$SCRATCH/ran"
   assert_contains "$stderr" 'an outer redlock run holds lock "stock", and --also takes lock "orders" before it'
   assert_contains "$stderr" 'redlock run --also orders stock ...'
   [[ ! -e $SCRATCH/ran ]]
@@ -275,16 +262,12 @@ all_free() {
 
 @test "also: every stage gets the password and the settings that redlock read from a pipe, the command does not" {
   start_server A --requirepass geheim
-  run --separate-stderr bash -c '"$REDLOCK" run m --also z --also a --password-file <(echo geheim) \
+  run -0 --separate-stderr bash -c '"$REDLOCK" run m --also z --also a --password-file <(echo geheim) \
     --config <(echo "servers = [\"$0\"]") -- sh -c "env; ls -l /proc/self/fd; echo \$REDLOCK_FENCES"' "$A_URI"
-  assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
   assert_contains "$output" ' z'
-  refute_contains "$output" geheim
-  refute_contains "$output" memfd
-  refute_contains "$output" REDLOCK_STAGE
-  run --separate-stderr "$REDLOCK" run m --also z -S "$A_URI" --password-file /dev/stdin -- true <<<geheim
-  assert_status 0
+  refute_contains "$output" geheim memfd REDLOCK_STAGE
+  run -0 --separate-stderr "$REDLOCK" run m --also z -S "$A_URI" --password-file /dev/stdin -- true <<<geheim
 }
 
 # stubborn_job_with_both: a job that ignores TERM and forks all the time holds a, m and z; sets $TOP and $job.
@@ -307,8 +290,7 @@ child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
     stubborn_job_with_both
     began=$(now_ms)
     "$REDLOCK" release --force --yes --quiet "$lock"
-    await "$TOP"
-    assert_status 80
+    await -80 "$TOP"
     gone "$job" || fail 'the job lives'
     all_free
     # Long before they would expire.
@@ -323,8 +305,7 @@ child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
   child_of "$TOP"   # the worker of a
   child_of "$CHILD" # the redlock of m
   kill -KILL "$CHILD"
-  await "$TOP"
-  assert_status 137
+  await -137 "$TOP"
   assert_contains "$stderr" 'redlock: lock "m": redlock was killed, stopping the job'
   all_free
 }
@@ -341,8 +322,7 @@ child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
   began=$(now_ms)
   "$REDLOCK" release --force --yes --quiet a
   wait_gone "$job"
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   # Long before the lease of a would end.
   (($(now_ms) - began < 15000)) || fail "it took $(($(now_ms) - began)) ms"
   wait_until "$BOUND" lacks_key A a

@@ -143,16 +143,14 @@ two_more_jobs_than() {
   servers 3
   cli B set L theirs px 60000
   cli C set L theirs px 60000
-  run "$REDLOCK" run -w 1 L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -w 1 L -- true
   assert_nothing_left A
   [[ $(cli B get L) == theirs && $(cli C get L) == theirs ]]
 }
 
 @test "the five contenders of the examples run one at a time" {
   servers 3
-  run "$SOURCE/packaging/examples/five-contenders"
-  assert_status 0
+  run -0 "$SOURCE/packaging/examples/five-contenders"
   assert_contains "$output" "5 jobs ran, 0 overlapped"
   assert_nothing_left A B C
 }

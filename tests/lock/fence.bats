@@ -73,8 +73,7 @@ life() { cli "$1" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 assert_fence_unusable() {
   local before
   before=$(cli A --no-raw dump "$FENCE")
-  timed "$REDLOCK" run --server-wait 60s L -- echo ran
-  assert_status 69
+  timed -69 "$REDLOCK" run --server-wait 60s L -- echo ran
   [[ -z $output ]] || fail "the job ran"
   assert_between 0 "$elapsed" 30000
   assert_contains "$stderr" "$A_URI: the fencing number in the key \"$FENCE\" is not usable ($2); delete that key there"
@@ -149,8 +148,7 @@ assert_fence_unusable() {
 @test "fence: check tells of a number that cannot be used" {
   one
   cli A hset "$FENCE" value abc >/dev/null
-  run --separate-stderr "$REDLOCK" check L
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" check L
   assert_contains "$output$stderr" 'is not usable ("abc")'
 }
 
@@ -168,8 +166,7 @@ assert_fence_unusable() {
     background "$REDLOCK" run -vv L -- sh -c 'echo "$REDLOCK_FENCE"; until [ -e "$0" ]; do sleep 0.02; done' "$SCRATCH/go"
     wait_for_line "$BACKGROUND_ERR" "$B_URI: acquire: the fencing number in the key \"$FENCE\" is not usable"
     : >"$SCRATCH/go"
-    await "$BACKGROUND_PID"
-    assert_status 0
+    await -0 "$BACKGROUND_PID"
     ((last < output && output < last + 1000000000)) || fail "$output after $last"
     last=$output
     [[ $(stored B) == "$value" ]] || fail "it was overwritten: $(stored B)"

@@ -14,16 +14,14 @@ teardown() { stop_all; }
 
 # run_hold ARG…: sets $token; fails unless it is printed alone.
 run_hold() {
-  run --separate-stderr "$REDLOCK" hold "$@"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" hold "$@"
   [[ -z $stderr && $output =~ ^[0-9a-f]{40}$ ]] || fail "not a token alone: $output" "$stderr"
   token=$output
 }
 
 # kept_out ARG…: a run with -n does not get the lock, and says with -v that it is held for maintenance.
 kept_out() {
-  run --separate-stderr "$REDLOCK" run -n -vv "$@" -- touch "$SCRATCH/ran"
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -n -vv "$@" -- touch "$SCRATCH/ran"
   assert_contains "$stderr" 'is held for maintenance by ops@'
   [[ ! -e $SCRATCH/ran ]] || fail 'the job ran'
 }
@@ -69,8 +67,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
   pause_server C
   run_hold --for 2h --server-timeout 300ms L
   kept_out --server-timeout 300ms L
-  run --separate-stderr "$REDLOCK" release --server-timeout 300ms L "$token"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --server-timeout 300ms L "$token"
   resume_server C
   wait_until_clean A B C D E
 }
@@ -88,8 +85,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
   export HOLD_MARK=$SCRATCH
   run_hold --for 2 -m 'done' L
   [[ -z $(of_mark redlock) ]]
-  run --separate-stderr "$REDLOCK" run -w 20 L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -w 20 L -- true
   run --separate-stderr "$REDLOCK" history L
   silent
   has 'ended (its time was over)' 'maintenance (done)'
@@ -112,8 +108,7 @@ of_mark() {
   servers 3
   run_hold --for 2h L
   wait_for_value L "$token" A B C
-  run --separate-stderr "$REDLOCK" release --force L </dev/null
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" release --force L </dev/null
   background "$REDLOCK" run L -- touch "$SCRATCH/ran"
   local waiter=$BACKGROUND_PID
   wait_until "$BOUND" waits A
@@ -121,13 +116,11 @@ of_mark() {
   assert_status 0
   assert_contains "$stderr" 'redlock: lock "L" is free: the maintenance hold of ops@'
   refute_contains "$stderr" 'job'
-  await "$waiter"
-  assert_status 0
+  await -0 "$waiter"
   [[ -e $SCRATCH/ran ]]
   run --separate-stderr "$REDLOCK" history --json L
   is 'r[0]["outcome"], r[0]["ended_ms"] is not None, r[0]["has_lock"]' "('forced', True, False)"
-  run --separate-stderr "$REDLOCK" renew L "$token"
-  assert_status 80
+  run -80 --separate-stderr "$REDLOCK" renew L "$token"
 }
 waits() { [[ $(cli "$1" exists 'redlock:{L}:queue') == 1 ]]; }
 
@@ -137,8 +130,7 @@ comes_back() { launch_server C "$SCRATCH/server.C" || fail "C does not come back
 # says_what_stays COMMAND…: it ends the hold while C is down, and names C.
 says_what_stays() {
   kill_server C
-  run --separate-stderr "$@"
-  assert_status 0
+  run -0 --separate-stderr "$@"
   assert_contains "$stderr" "warning: $C_URI may keep lock \"L\" for another 7h 59m"
   assert_contains "$stderr" 'while the lock is free, redlock release --force L removes it'
   comes_back
@@ -153,10 +145,8 @@ says_what_stays() {
   wait_for_key C L
   kill_server C
   : >"$SCRATCH/go"
-  await "$BACKGROUND_PID"
-  assert_status 0
-  assert_contains "$stderr" 'could not be confirmed by all servers, it may stay locked there for up to 8h'
-  assert_contains "$stderr" "$C_URI"
+  await -0 "$BACKGROUND_PID"
+  assert_contains "$stderr" 'could not be confirmed by all servers, it may stay locked there for up to 8h' "$C_URI"
 }
 
 @test "hold: a server that was down at the release, and comes back with it, is named, shown and emptied" {
@@ -170,8 +160,7 @@ says_what_stays() {
     else
       says_what_stays timeout 30 "$REDLOCK" release --force --yes L
     fi
-    run --separate-stderr "$REDLOCK" status L
-    assert_status 1
+    run -1 --separate-stderr "$REDLOCK" status L
     assert_contains "$output" 'free (2 of 3 servers)'
     assert_contains "${output//$'\n'*( )/ }" "$C_URI keeps a key that is left over"
     assert_contains "$("$REDLOCK" status --json L)" 'keeps a key that is left over'
@@ -191,17 +180,13 @@ says_what_stays() {
   servers 3
   run_hold --for 1h L
   wait_for_value L "$token" A B C
-  run --separate-stderr "$REDLOCK" renew --for 3h L "$token"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" renew --for 3h L "$token"
   wait_for_life L 10700000 10800000 A B C
-  run --separate-stderr "$REDLOCK" renew L "$token"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" renew L "$token"
   wait_for_life L 10700000 10800000 A B C
-  run --separate-stderr "$REDLOCK" renew --until "$(in_future '+5 hours')" --json L "$token"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" renew --until "$(in_future '+5 hours')" --json L "$token"
   wait_for_life L 17900000 18000000 A B C
-  run --separate-stderr "$REDLOCK" release L "$token"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release L "$token"
   wait_until_clean A B C
   run --separate-stderr "$REDLOCK" history --json L
   is 'len(r), r[0]["outcome"], r[0]["holder"]["maintenance"]' "(1, 'ended', True)"
@@ -210,8 +195,7 @@ says_what_stays() {
 @test "hold: one that was extended ends in the history when it did, not before" {
   servers 1
   run_hold --for 1 L
-  run --separate-stderr "$REDLOCK" renew --for 2 L "$token"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" renew --for 2 L "$token"
   wait_until "$BOUND" lacks_key A L
   run --separate-stderr "$REDLOCK" history --json L
   is 'r[0]["outcome"], r[0]["held_s"] >= 2' "('expired', True)"
@@ -232,8 +216,7 @@ says_what_stays() {
   servers 1
   run --separate-stderr "$REDLOCK" acquire L
   local token=$output
-  run --separate-stderr "$REDLOCK" renew --for 2h L "$token"
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" renew --for 2h L "$token"
   assert_contains "$stderr" 'is not a maintenance hold'
   assert_between 1 "$(cli A pttl L)" 30000
 }
@@ -257,15 +240,13 @@ says_what_stays() {
 @test "hold --until: redlock does not wait for longer than that" {
   servers 1
   "$REDLOCK" acquire --ttl 60s L >/dev/null
-  run --separate-stderr "$REDLOCK" hold --until 2s L
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" hold --until 2s L
   assert_contains "$stderr" 'is still held by ops@'
 }
 
 @test "hold --json: the token, the fence and the end" {
   servers 3
-  run --separate-stderr "$REDLOCK" hold --json --for 2h L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" hold --json --for 2h L
   is 'sorted(j)' "['acquired', 'fence', 'name', 'token', 'until', 'until_ms', 'valid_for_s']"
   is '7000 < j["valid_for_s"] < 7150' True
   local until
@@ -292,31 +273,25 @@ says_what_stays() {
   assert_no_key B L
   kept_out --ttl 3s L
   wait_until "$BOUND" lacks_key B L # a B that is slow keeps that run's vote for its ttl
-  run --separate-stderr "$REDLOCK" renew --for 30d L "$token"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" renew --for 30d L "$token"
   wait_for_value L "$token" B # which puts it back
 }
 
 @test "hold: without standard output nobody would have the token, and so there is no lock" {
   servers 1
-  run sh -c 'exec "$0" hold --for 1h L >&-' "$REDLOCK"
-  assert_status 71
+  run -71 sh -c 'exec "$0" hold --for 1h L >&-' "$REDLOCK"
   assert_nothing_left A
 }
 
 @test "hold: of a held lock it is a conflict, and of a hold it names the reason" {
   servers 1
   run_hold --for 1h -m 'new disk' L
-  run --separate-stderr "$REDLOCK" hold -n --for 1h L
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" hold -n --for 1h L
   [[ -z $output$stderr ]] || fail "$output$stderr"
-  run --separate-stderr "$REDLOCK" hold -w 0.8 -E 75 --for 1h L
-  assert_status 75
+  run -75 --separate-stderr "$REDLOCK" hold -w 0.8 -E 75 --for 1h L
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'is still held for maintenance by ops@'
-  assert_contains "$stderr" '("new disk") after 800 ms'
-  run --separate-stderr "$REDLOCK" hold -n --json --for 1h L
-  assert_status 1
+  assert_contains "$stderr" 'is still held for maintenance by ops@' '("new disk") after 800 ms'
+  run -1 --separate-stderr "$REDLOCK" hold -n --json --for 1h L
   is 'j["acquired"], j["holder"]["maintenance"], j["holder"]["message"]' "(False, True, 'new disk')"
 }
 
@@ -328,8 +303,7 @@ says_what_stays() {
   local hold=$BACKGROUND_PID
   wait_until "$BOUND" waits A
   : >"$SCRATCH/off"
-  await "$hold"
-  assert_status 0
+  await -0 "$hold"
   wait_for_value L "$output" A B C
   wait_for_life L 3500000 3600000 A B C
 }
@@ -338,8 +312,7 @@ says_what_stays() {
   servers 3
   run_hold --for 2h -m 'schema migration' L
   wait_for_value L "$token" A B C
-  run --separate-stderr "$REDLOCK" status L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" status L
   silent
   has 'L: held for maintenance (3 of 3 servers)' 'holder ops@' 'message schema migration' 'ends in 1h 59m, at '
   has "to end it now: redlock release --force L"
@@ -358,8 +331,7 @@ says_what_stays() {
   servers 1
   run on_terminal 200 "$REDLOCK" hold --prefix app: --for 2h L
   assert_contains "$output" 'redlock: lock "L" is held for maintenance until 20'
-  assert_contains "$output" 'to end that sooner: redlock release --force --prefix app: L'
-  assert_contains "$output" "$(cli A get app:L)"
+  assert_contains "$output" 'to end that sooner: redlock release --force --prefix app: L' "$(cli A get app:L)"
 }
 
 @test "message: of a run, shown to a waiter, in status, list and history" {
@@ -371,8 +343,7 @@ says_what_stays() {
   local waiter=$BACKGROUND_PID errors=$BACKGROUND_ERR
   wait_for_line "$errors" 'is held by ops@'
   assert_contains "$(<"$errors")" '(every hour) for '
-  run --separate-stderr "$REDLOCK" run -n -vv L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -n -vv L -- true
   assert_contains "$stderr" ', "every hour") for '
   run --separate-stderr "$REDLOCK" status L
   has 'message every hour' 'command sh -c'
@@ -383,26 +354,22 @@ says_what_stays() {
   has '(every hour)'
   : >"$SCRATCH/off"
   await "$holder"
-  await "$waiter"
-  assert_status 0
+  await -0 "$waiter"
   run --separate-stderr "$REDLOCK" history --json L
   is '[run["holder"]["message"] for run in r]' "['every hour', 'by hand']"
 }
 
 @test "message: of acquire; control characters, quotes, UTF-8 and too much of it" {
   servers 1
-  run --separate-stderr "$REDLOCK" acquire -m $'a "b" \\ \e[31mred\x07\nnext \xc3\xa4\xff' L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" acquire -m $'a "b" \\ \e[31mred\x07\nnext \xc3\xa4\xff' L
   run --separate-stderr "$REDLOCK" status --json L
   is 'l["holder"]["message"]' 'a "b" \ ?[31mred? next ä?'
   run --separate-stderr "$REDLOCK" status L
   has 'message a "b" \ ?[31mred? next ä?'
-  run --separate-stderr "$REDLOCK" acquire -m "$(printf 'x%.0s' {1..199})ä and more" M
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" acquire -m "$(printf 'x%.0s' {1..199})ä and more" M
   run --separate-stderr "$REDLOCK" status --json M
   is 'l["holder"]["message"] == "x" * 199 + "..."' True
-  run --separate-stderr "$REDLOCK" acquire -m ' ' N
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" acquire -m ' ' N
   run --separate-stderr "$REDLOCK" status --json N
   is 'l["holder"]["message"]' None
 }

@@ -31,8 +31,7 @@ fails_among_waiters() {
   CI=1 waiter one
   waiter two
   : >"$SCRATCH/go"
-  await "$HOLDER"
-  assert_status 3
+  await -3 "$HOLDER"
   assert_contains "$(<"$SCRATCH/background.$HOLDER.err")" \
     'the command failed, and lock "L" is held for maintenance for 1h (--hold-on-failure); to end that sooner: redlock release --force L'
   for server in "${SERVERS[@]:-A}"; do held_on "$server" "$token"; done
@@ -58,8 +57,7 @@ fails_among_waiters() {
   is '[(each["outcome"], each["status"], each["holder"]["maintenance"]) for each in l["runs"]]' \
     "[('ended', 3, False), ('running', None, True)]"
   run -0 "$REDLOCK" release --force -y L
-  await "$two"
-  assert_status 0
+  await -0 "$two"
   run "$REDLOCK" history --json L
   is '[each["outcome"] for each in l["runs"]][:2]' "['ended', 'forced']"
 }
@@ -81,8 +79,7 @@ at.type('y\n')
 at.expect('lock "L" is free: its job had failed, and the hold of --hold-on-failure is over')
 at.hang_up()
 SCENARIO
-  await "$HOLDER"
-  assert_status 3
+  await -3 "$HOLDER"
   local server
   for server in A B C; do wait_until "$BOUND" lacks_key "$server" L; done
 }
@@ -92,8 +89,7 @@ SCENARIO
   export REDLOCK_SERVERS=$A_URI
   fails_among_waiters
   cli A pexpire L 100 >/dev/null
-  await "$two"
-  assert_status 0
+  await -0 "$two"
 }
 
 @test "hold-on-failure: not after a success, nor a command that could not be started" {
@@ -106,13 +102,11 @@ SCENARIO
 
 @test "hold-on-failure: after a signal, and after --max-runtime" {
   servers 1
-  run --separate-stderr fails 1h -m 'release 7' L -- sh -c 'kill -KILL $$'
-  assert_status 137
+  run -137 --separate-stderr fails 1h -m 'release 7' L -- sh -c 'kill -KILL $$'
   run "$REDLOCK" status L
   has "exit 137 of sh -c 'kill -KILL \$\$' by $(id -un)@$(uname -n): release 7"
   run -0 "$REDLOCK" release --force -y L
-  run --separate-stderr fails 1h --max-runtime 0.2 --record-command none L -- sleep 600
-  assert_status 124
+  run -124 --separate-stderr fails 1h --max-runtime 0.2 --record-command none L -- sleep 600
   run "$REDLOCK" status L
   has " message exit 143 (--max-runtime) by $(id -un)@$(uname -n)"
   refute_contains "$output" sleep
@@ -121,8 +115,7 @@ SCENARIO
 @test "hold-on-failure: with a server down, a quorum holds" {
   servers 3
   kill_server C
-  run --separate-stderr fails 1h L -- false
-  assert_status 1
+  run -1 --separate-stderr fails 1h L -- false
   assert_contains "$stderr" 'is held for maintenance for 1h'
   run "$REDLOCK" status L
   has 'L: held for maintenance (2 of 3 servers)'
@@ -130,8 +123,7 @@ SCENARIO
 
 @test "hold-on-failure: a lost lock becomes no hold, and the user is told" {
   servers 1
-  run --separate-stderr fails 1h L -- sh -c '"$0" release --force --now -y L 2>/dev/null; exec sleep 600' "$REDLOCK"
-  assert_status 80
+  run -80 --separate-stderr fails 1h L -- sh -c '"$0" release --force --now -y L 2>/dev/null; exec sleep 600' "$REDLOCK"
   assert_contains "$stderr" 'warning: no maintenance hold of lock "L" follows (--hold-on-failure), so the next run may go on'
   run -0 "$REDLOCK" run -n L -- true
 }
@@ -142,9 +134,8 @@ SCENARIO
   assert_status 80
   assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
   wait_until "$BOUND" lacks_key A L
-  run --separate-stderr fails 1h L -- sh -c 'for s; do
+  run -3 --separate-stderr fails 1h L -- sh -c 'for s; do
     redis-cli -s "$s" set L "revoked:$REDLOCK_TOKEN {}" px 60000; done >/dev/null; exit 3' job "$B_SOCKET" "$C_SOCKET"
-  assert_status 3
   assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
   local server
   for server in A B C; do wait_until "$BOUND" lacks_key "$server" L; done
@@ -155,8 +146,7 @@ SCENARIO
   background "$REDLOCK" run -vv --ttl 3s --hold-on-failure 1h L -- sleep 600
   wait_for_line "$SCRATCH/background.$BACKGROUND_PID.err" renewed # the supervisor knows that the job runs
   kill -KILL "$(child_of "$BACKGROUND_PID")"
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   assert_contains "$(<"$SCRATCH/background.$BACKGROUND_PID.err")" \
     'no maintenance hold of lock "L" follows (--hold-on-failure), so the next run may go on: the process that would make it'
   run -0 "$REDLOCK" run -w 20 L -- true
@@ -214,8 +204,7 @@ one_hold() {
 
 @test "hold-on-failure: a hold that is shorter than the ttl lasts as long as redlock says" {
   servers 1
-  run --separate-stderr fails 20s --ttl 60s L -- false
-  assert_status 1
+  run -1 --separate-stderr fails 20s --ttl 60s L -- false
   assert_contains "$stderr" 'lock "L" is held for maintenance for 20 s (--hold-on-failure)'
   assert_between 1 "$(cli A pttl L)" 20000
 }
@@ -267,8 +256,7 @@ END
   run --separate-stderr fails 1h L -- sh -c '"$0" run L -- sh "$1/inner" "$1/begun" "$1/over" </dev/null >/dev/null 2>&1 &
     until [ -e "$1/begun" ]; do sleep 0.05; done; exit 5' "$REDLOCK" "$SCRATCH"
   assert_status 5
-  run --separate-stderr "$REDLOCK" release --force -y L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --force -y L
   assert_contains "$stderr" 'lock "L" is revoked: a run inside the one that failed still holds it, and stops its job first'
   assert_contains "$stderr" 'lock "L" is free: the maintenance hold of '
   [[ -e $SCRATCH/over ]] || fail "the job of the run inside had not ended"

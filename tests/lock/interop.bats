@@ -71,11 +71,9 @@ held.release()"
 @test "redlock does not get a lock that redis-py's Lock holds, and leaves it alone" {
   needs_redis_py
   hold_by_redis_py L
-  run "$REDLOCK" run -n L -- echo ran
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- echo ran
   [[ -z $output ]] || fail "the job ran"
-  run "$REDLOCK" run -w 1 L -- echo ran
-  assert_status 1
+  run -1 "$REDLOCK" run -w 1 L -- echo ran
   finish_job "$HOLDER"
   assert_status 0
 }
@@ -89,8 +87,7 @@ held.release()"
   local waiter=$BACKGROUND_PID
   finish_job "$HOLDER"
   assert_status 0
-  await "$waiter" 20
-  assert_status 0
+  await -0 "$waiter" 20
   [[ $output == ran ]] || fail "the job did not run"
 }
 
@@ -101,16 +98,14 @@ held.release()"
 assert not lock('L').acquire(blocking=False)
 assert not lock('L').acquire(blocking_timeout=0.2)
 assert lock('L').locked()"
-  run "${PROGRAM[@]}"
-  assert_status 0
+  run -0 "${PROGRAM[@]}"
   finish_job
   assert_status 0
   redis_py "
 again = lock('L')
 assert again.acquire(blocking=False)
 again.release()"
-  run "${PROGRAM[@]}"
-  assert_status 0
+  run -0 "${PROGRAM[@]}"
 }
 
 @test "redis-py's Lock on three servers is respected by redlock on those three" {
@@ -121,8 +116,7 @@ again.release()"
   hold_by_redis_py L
   cli B set L "$(cli A get L)" px 60000 # the same token on a quorum, as redsync & Co. do it
   # Not waiting for a server that seems silent, it would leave C's key there for a ttl.
-  run "$REDLOCK" run -n --server-timeout 2s L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n --server-timeout 2s L -- true
   wait_until "$BOUND" lacks_key C L
   finish_job "$HOLDER"
   assert_status 0
@@ -132,10 +126,8 @@ again.release()"
 
 @test "redlock does not get a lock that SET NX PX holds, and leaves value and time to live" {
   [[ $(cli A set L token nx px 60000) == OK ]]
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
-  run "$REDLOCK" run -w 1 L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
+  run -1 "$REDLOCK" run -w 1 L -- true
   [[ $(cli A get L) == token ]] || fail "it holds: $(cli A get L)"
   local left
   left=$(cli A pttl L)
@@ -159,8 +151,7 @@ assert_foreign() {
   cli A del L
   cli A "$@"
   before=$(cli A dump L | od -c)
-  run --separate-stderr "$REDLOCK" run -n L -- echo ran
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -n L -- echo ran
   [[ -z $output && -z $stderr ]] || fail "it says: $output $stderr"
   after=$(cli A dump L | od -c)
   [[ $after == "$before" ]] || fail "the key was changed"
@@ -178,8 +169,7 @@ assert_foreign() {
   assert_foreign zadd L 1 a
   assert_foreign xadd L '*' field value
   assert_foreign hset L 8743c9c0-0795-4907-87fd-6c719a6b4586:1 1 # as Redisson's locks are
-  run "$REDLOCK" run -w 1 L -- echo ran
-  assert_status 1
+  run -1 "$REDLOCK" run -w 1 L -- echo ran
   [[ $(cli A type L) == hash && $(cli A pttl L) == -1 ]] || fail "the key was changed"
 }
 
@@ -189,15 +179,13 @@ assert_foreign() {
   # Ten times a second. A waiter that a redlock will wake asks every 1.7 s.
   wait_until "$BOUND" has_texts "$BACKGROUND_ERR" 'acquire: refused' 30
   cli A del L
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
 }
 
 @test "a foreign value that comes into the key under a job ends the hold, and is not touched" {
   start_job --ttl 2s L
   cli A del L
   cli A hset L 8743c9c0-0795-4907-87fd-6c719a6b4586:1 1
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   [[ $(cli A type L) == hash && $(cli A pttl L) == -1 ]] || fail "the key was changed"
 }

@@ -67,8 +67,7 @@ end_ward() { kill -KILL "$WARD"; }
   ward
   keep --ttl 2s L
   run "$REDLOCK" status L
-  assert_contains "$output" "pid $WARD"
-  assert_contains "$output" "redlock acquire --keep-for $WARD L"
+  assert_contains "$output" "pid $WARD" "redlock acquire --keep-for $WARD L"
   outlast A L
   outlast C L
   [[ $(cli A get L) == "$token" && $(cli C get L) == "$token" ]]
@@ -109,8 +108,7 @@ end_ward() { kill -KILL "$WARD"; }
 
 @test "keeper: \$(…) ends immediately, with standard error and other descriptors in the pipe, too" {
   ward
-  timed bash -c 'all=$(exec 7>&1; "$REDLOCK" acquire -vv --keep-for "$0" L 2>&1); echo "$all"' "$WARD"
-  assert_status 0
+  timed -0 bash -c 'all=$(exec 7>&1; "$REDLOCK" acquire -vv --keep-for "$0" L 2>&1); echo "$all"' "$WARD"
   assert_between 0 "$elapsed" 15000
   assert_contains "$output" 'acquired after'
   has_key A L
@@ -131,8 +129,7 @@ time.sleep(60)' "$SCRATCH/zombie"
   zombie=$(<"$SCRATCH/zombie")
   wait_gone "$zombie"
   for dead in "$dead" "$zombie"; do
-    run --separate-stderr "$REDLOCK" acquire --keep-for "$dead" L
-    assert_status 64
+    run -64 --separate-stderr "$REDLOCK" acquire --keep-for "$dead" L
     assert_one_line "$stderr"
     assert_contains "$stderr" "there is no process $dead"
     assert_nothing_left A
@@ -140,8 +137,7 @@ time.sleep(60)' "$SCRATCH/zombie"
 }
 
 @test "keeper: redlock itself, which is \$BASHPID in \$(...): 64, and what to write instead" {
-  run --separate-stderr bash -c 'token=$("$REDLOCK" acquire --keep-for $BASHPID L)'
-  assert_status 64
+  run -64 --separate-stderr bash -c 'token=$("$REDLOCK" acquire --keep-for $BASHPID L)'
   assert_one_line "$stderr"
   assert_contains "$stderr" 'use $$, or me=$BASHPID before $(...)'
   assert_nothing_left A
@@ -156,16 +152,14 @@ time.sleep(60)' "$SCRATCH/zombie"
   background "$REDLOCK" acquire -vv --keep-for "$WARD" L
   wait_for_line "$BACKGROUND_ERR" 'waiting'
   end_ward
-  await "$BACKGROUND_PID"
-  assert_status 64
+  await -64 "$BACKGROUND_PID"
   assert_contains "$stderr" "process $WARD, for which lock \"L\" was to be kept, has ended"
   [[ -z $output && $(cli A get L) == "$(<"$SCRATCH/token")" ]]
 }
 
 @test "keeper: a token that cannot be printed leaves neither lock nor keeper" {
   ward
-  run --separate-stderr bash -c '"$REDLOCK" acquire --keep-for "$0" L >/dev/full' "$WARD"
-  assert_status 71
+  run -71 --separate-stderr bash -c '"$REDLOCK" acquire --keep-for "$0" L >/dev/full' "$WARD"
   assert_one_line "$stderr"
   assert_nothing_left A
   no_keeper() { [[ -z $(pgrep -f -- "acquire --keep-for $WARD L") ]]; }
@@ -201,8 +195,7 @@ keep_unread() {
   nap 0.2
   not_told # the token may never be read
   touch "$SCRATCH/read"
-  await "$parent"
-  assert_status 0
+  await -0 "$parent"
   wait_until "$BOUND" told
   [[ $(cli A get L) == "$(tail -c 41 "$SCRATCH/read")" ]]
   end_ward
@@ -301,8 +294,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   wait_until "$BOUND" looked
   end_ward
   wait_until "$BOUND" lacks_key A L
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   [[ -z $stderr ]] || fail "$stderr"
   wait_gone "$KEEPER"
   assert_nothing_left A
@@ -311,8 +303,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   keep --ttl 60s M
   end_ward
   wait_gone "$KEEPER"
-  run "$REDLOCK" release M "$token"
-  assert_status 80
+  run -80 "$REDLOCK" release M "$token"
 }
 
 @test "keeper: where it may not listen, on three servers with one of them down" {
@@ -377,18 +368,15 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   ward
   REDLOCK_SERVERS="$A_URI $B_URI $C_URI" keep --ttl 60s --on-lost-signal USR1 L
   # The owner reaches that one alone, and is told so.
-  run --separate-stderr env REDLOCK_SERVERS="$A_URI $SCRATCH_URI/none $SCRATCH_URI/none2" \
+  run -69 --separate-stderr env REDLOCK_SERVERS="$A_URI $SCRATCH_URI/none $SCRATCH_URI/none2" \
     "$REDLOCK" release --server-wait 0.3 L "$token"
-  assert_status 69
   wait_gone "$KEEPER"
   not_told
   wait_until_clean A B C
   # What it had done does not look as if the lock had been gone; asked once more, it is.
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
-  run "$REDLOCK" release L "$token"
-  assert_status 0
-  run "$REDLOCK" release L "$token"
-  assert_status 80
+  run -0 "$REDLOCK" release L "$token"
+  run -80 "$REDLOCK" release L "$token"
 }
 
 @test "keeper: a lock that its owner has released on a server is not put back there" {
@@ -405,8 +393,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   for name in A B C; do wait_for_key "$name" L; done
   for name in A B C; do cli "$name" set L "$token" px 60000; done
   cli C del L
-  run "$REDLOCK" renew L "$token"
-  assert_status 0
+  run -0 "$REDLOCK" renew L "$token"
   assert_no_key C L
   kill -CONT "$KEEPER"
   wait_gone "$KEEPER"

@@ -17,11 +17,9 @@ teardown() { stop_all; }
 
 @test "renewals keep a lock beyond its ttl" {
   run_job --ttl 2s --
-  timed "$REDLOCK" run -w 4 L -- true
-  assert_status 1
+  timed -1 "$REDLOCK" run -w 4 L -- true
   touch "$LOG.end"
-  await "$TOP"
-  assert_status 0
+  await -0 "$TOP"
   [[ -z $stderr ]] || fail "$stderr"
   assert_nothing_left A
 }
@@ -57,11 +55,9 @@ least_of_a_second() {
 @test "lost: the key was deleted, TERM comes with a renewal" {
   run_job --ttl 6s --
   cli A del L
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'lock "L" was lost, stopping the job'
-  assert_contains "$stderr" "$A_URI: the lock is gone there"
+  assert_contains "$stderr" 'lock "L" was lost, stopping the job' "$A_URI: the lock is gone there"
   (($(last TERM) > 0))
   assert_nothing_left A
 }
@@ -69,10 +65,8 @@ least_of_a_second() {
 @test "lost: the key has another value, or another type, which stays" {
   run_job -q --ttl 3s --kill-after 1s -- 0
   cli A set L intruder
-  await "$TOP"
-  assert_status 80
-  assert_contains "$stderr" 'lock "L" was lost'
-  assert_contains "$stderr" "$A_URI: somebody else holds the lock there"
+  await -80 "$TOP"
+  assert_contains "$stderr" 'lock "L" was lost' "$A_URI: somebody else holds the lock there"
   refute_contains "$stderr" intruder
   (($(last TERM) > 0))
   [[ $(cli A get L) == intruder ]]
@@ -80,16 +74,14 @@ least_of_a_second() {
   rm "$LOG"
   run_job --ttl 1s --
   cli A eval 'redis.call("DEL", "L"); redis.call("RPUSH", "L", "one")' 0
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   [[ $(cli A llen L) == 1 ]]
 }
 
 @test "lost: the server was restarted empty" {
   run_job --ttl 3s --kill-after 1s --
   restart_server A
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   assert_contains "$stderr" "$A_URI: the lock is gone there"
   (($(last TERM) > 0))
   assert_nothing_left A
@@ -100,8 +92,7 @@ least_of_a_second() {
   local deleted
   deleted=$(now_ms)
   cli A del L
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   # TERM within 4 s, KILL 1 s after it: long before the lease ends.
   assert_between 250 $(($(last beat) - deleted)) 10500
 }
@@ -120,8 +111,7 @@ JOB
   local redlock=$BACKGROUND_PID pid
   wait_until "$BOUND" eval '[[ $(wc -l <"$SCRATCH/pids") == 3 ]]'
   cli A del L
-  await "$redlock"
-  assert_status 80
+  await -80 "$redlock"
   while read -r pid; do gone "$pid" || fail "$pid is alive: $(tr '\0' ' ' <"/proc/$pid/cmdline")"; done <"$SCRATCH/pids"
 }
 
@@ -132,8 +122,7 @@ JOB
      while :; do sleep 0.02; done' "$SCRATCH/pid"
   wait_for "$SCRATCH/pid"
   cli A del L
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   gone "$(<"$SCRATCH/pid")" || fail 'the orphan is alive'
 }
 
@@ -145,8 +134,7 @@ JOB
   kill -STOP "$(<"$LOG")"
   wait_until "$BOUND" stopped "$(<"$LOG")"
   cli A del L
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   [[ $(tail -n 1 "$LOG") == TERM ]] || fail "$(<"$LOG")"
 }
 
@@ -163,8 +151,7 @@ ends_before_the_lease() {
     before=$(now_ms)
     "$1" A
     after=$(now_ms)
-    await "$TOP"
-    assert_status 80
+    await -80 "$TOP"
     (($(last beat) > after + 2000)) || ! kept_up || break
   done
   # The last renewal was at most ttl/3 before the outage began, so the job had at least until
@@ -196,21 +183,18 @@ ends_before_the_lease() {
   background "$REDLOCK" run -w 30 --server-wait 30s L -- "$PYTHON" -SEI "$TESTS/lib/beating_job.py" "$SCRATCH/other"
   local rival=$BACKGROUND_PID
   pause_server A
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   [[ ! -e $SCRATCH/other ]]
   touch "$SCRATCH/other.end"
   resume_server A
-  await "$rival"
-  assert_status 0
+  await -0 "$rival"
   assert_nothing_left A
 }
 
 @test "-q silences the warning of an outage, not the end" {
   run_job -q --ttl 1s --
   kill_server A
-  await "$TOP"
-  assert_status 80
+  await -80 "$TOP"
   refute_contains "$stderr" 'cannot be renewed'
   assert_contains "$stderr" 'stopping the job before the lock expires'
   ! kept_up || assert_contains "$stderr" 'could not be renewed in time'
@@ -225,8 +209,7 @@ ends_before_the_lease() {
   wait_for_renewal A
   wait_for_renewal A
   touch "$LOG.end"
-  await "$TOP"
-  assert_status 0
+  await -0 "$TOP"
   [[ $(last TERM) == 0 ]]
   assert_nothing_left A
 }
@@ -239,27 +222,22 @@ ends_before_the_lease() {
     wait_for_renewal A
   done
   touch "$LOG.end"
-  await "$TOP"
-  assert_status 0
+  await -0 "$TOP"
   [[ $(last TERM) == 0 ]]
 }
 
 @test "at release: the server is gone; the job's status stays, a warning says how long" {
-  timed "$REDLOCK" run --ttl 3s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
-  assert_status 7
+  timed -7 "$REDLOCK" run --ttl 3s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'warning: the release of lock "L" could not be confirmed'
-  assert_contains "$stderr" "$A_URI: "
+  assert_contains "$stderr" 'warning: the release of lock "L" could not be confirmed' "$A_URI: "
   assert_between 0 "$elapsed" 15000
   restart_server A
-  run --separate-stderr "$REDLOCK" run -q --ttl 1s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
-  assert_status 7
+  run -7 --separate-stderr "$REDLOCK" run -q --ttl 1s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
   [[ -z $stderr ]] || fail "$stderr"
 }
 
 @test "at release: the server is stopped; it releases the lock when it wakes" {
-  run --separate-stderr "$REDLOCK" run --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
-  assert_status 7
+  run -7 --separate-stderr "$REDLOCK" run --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
   assert_contains "$stderr" 'could not be confirmed'
   resume_server A
   wait_until "$BOUND" has_no_keys A
@@ -269,8 +247,7 @@ ends_before_the_lease() {
   background "$REDLOCK" run -vv --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
   wait_for_line "$BACKGROUND_ERR" 'release: did not answer'
   resume_server A
-  await "$BACKGROUND_PID"
-  assert_status 7
+  await -7 "$BACKGROUND_PID"
   refute_contains "$stderr" 'could not be confirmed'
   assert_nothing_left A
 }
@@ -287,8 +264,7 @@ ends_before_the_lease() {
   local try
   for try in 1 2 3; do wait_for_renewal A; done
   touch "$LOG.end"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   [[ $(last TERM) == 0 ]]
   exec 8>&-
 }
@@ -296,8 +272,7 @@ ends_before_the_lease() {
 @test "redlock's own time-outs do not burden a slow but living server" {
   # Three round trips of 400 ms are more than one --server-timeout in all, none is by itself.
   delay_proxy "$A_SOCKET" 200
-  run --separate-stderr "$REDLOCK" run -S "$PROXY_URI" --ttl 10s --server-timeout 1s L -- sh -c 'exit 4'
-  assert_status 4
+  run -4 --separate-stderr "$REDLOCK" run -S "$PROXY_URI" --ttl 10s --server-timeout 1s L -- sh -c 'exit 4'
   [[ -z $stderr ]] || fail "$stderr"
   assert_nothing_left A
 }

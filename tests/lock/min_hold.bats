@@ -13,14 +13,11 @@ teardown() { stop_all; }
   servers 1
   local began
   began=$(now_ms)
-  run --separate-stderr "$REDLOCK" run --min-hold 3s L -- sh -c 'exit 7'
-  assert_status 7
+  run -7 --separate-stderr "$REDLOCK" run --min-hold 3s L -- sh -c 'exit 7'
   [[ -z $stderr ]] || fail "$stderr"
   cools A L || fail "the key: $(cli A get L)"
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
-  run "$REDLOCK" run -w 20s L -- true
-  assert_status 0
+  run -1 "$REDLOCK" run -n L -- true
+  run -0 "$REDLOCK" run -w 20s L -- true
   assert_between 2990 $(($(now_ms) - began)) 15000
   assert_nothing_left A
 }
@@ -40,11 +37,8 @@ teardown() { stop_all; }
 @test "min-hold: a run that asks learns that the lock is cooling down, after whose run, and for how long" {
   servers 3
   "$REDLOCK" run --min-hold 60s L -- true it was me
-  run --separate-stderr "$REDLOCK" run -vv -n L -- true
-  assert_status 1
-  assert_contains "$stderr" 'lock "L" is cooling down after '
-  assert_contains "$stderr" 'true it was me'
-  assert_contains "$stderr" ' ago; free in '
+  run -1 --separate-stderr "$REDLOCK" run -vv -n L -- true
+  assert_contains "$stderr" 'lock "L" is cooling down after ' 'true it was me' ' ago; free in '
   refute_contains "$stderr" 'unless renewed'
 }
 
@@ -58,18 +52,15 @@ teardown() { stop_all; }
   wait_gone "$BACKGROUND_PID"
   kill -KILL "$(cat "$SCRATCH/job")" 2>/dev/null || true
   assert_between 270000 "$(cli A pttl L)" 300000
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
 }
 
 @test "min-hold: renewals leave the rest of it, and a job that outlasts it releases the lock" {
   servers 1
   # The job lasts longer than the minimum hold, and looks after the first renewals, at a third of the ttl each.
-  run --separate-stderr "$REDLOCK" run --ttl 2s --min-hold 3s -vv L -- \
+  run -0 --separate-stderr "$REDLOCK" run --ttl 2s --min-hold 3s -vv L -- \
     sh -c 'sleep 1.2; redis-cli -s "$0" pttl L >"$1"; sleep 2' "$A_SOCKET" "$SCRATCH/pttl"
-  assert_status 0
-  assert_contains "$stderr" 'renewed'
-  assert_contains "$stderr" 'released after'
+  assert_contains "$stderr" 'renewed' 'released after'
   assert_between 1 "$(<"$SCRATCH/pttl")" 2100
   assert_nothing_left A
 }
@@ -86,8 +77,7 @@ teardown() { stop_all; }
   background "$REDLOCK" run --ttl 1s --min-hold 60s L -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/job"
   wait_for "$SCRATCH/job"
   cli A set L theirs px 60000
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   [[ $(cli A get L) == theirs ]]
 }
 
@@ -100,8 +90,7 @@ teardown() { stop_all; }
   restart_server A
   restart_server B
   echo >"$SCRATCH/end"
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   wait_until "$BOUND" has_no_keys C
 }
 
@@ -118,14 +107,12 @@ teardown() { stop_all; }
   servers 3
   kill_server C
   "$REDLOCK" run --min-hold 60s L -- true
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
   cools A L
   cools B L
 }
 
 @test "min-hold: it may be longer than the restart grace" {
   servers 3
-  run "$REDLOCK" run --restart-grace 60s --min-hold 10m L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run --restart-grace 60s --min-hold 10m L -- true
 }

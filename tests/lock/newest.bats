@@ -55,10 +55,8 @@ three_of_them() {
   superseded "$third" fourth 75
   let_go
   await "$HOLDER"
-  await "$plain"
-  assert_status 0
-  await "$fourth"
-  assert_status 0
+  await -0 "$plain"
+  await -0 "$fourth"
   [[ $(ran) == 'plain fourth' ]] || fail "$(ran)"
 }
 
@@ -81,8 +79,7 @@ three_of_them() {
   came second
   superseded "$first" second
   let_go
-  await "$second"
-  assert_status 0
+  await -0 "$second"
   resume_server E
 }
 
@@ -101,27 +98,21 @@ three_of_them() {
   for server in A B C; do wait_until "$BOUND" long_silent "$server" "$name"; done
   kill -CONT "$first"
   let_go
-  await "$plain"
-  assert_status 0
-  await "$first"
-  assert_status 0
+  await -0 "$plain"
+  await -0 "$first"
   [[ $(ran) == 'plain first' ]] || fail "$(ran)"
 }
 
 @test "newest: a waiter that gives up by itself makes room for the next; -n and a free lock" {
   servers 1
-  run "$REDLOCK" run -n --newest L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -n --newest L -- true
   hold
-  run "$REDLOCK" run -n --newest L -- true
-  assert_status 1
-  run --separate-stderr "$REDLOCK" run -w 0.3 --newest L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n --newest L -- true
+  run -1 --separate-stderr "$REDLOCK" run -w 0.3 --newest L -- true
   assert_contains "$stderr" 'is still held'
   came next
   let_go
-  await "$next"
-  assert_status 0
+  await -0 "$next"
 }
 
 @test "newest: history, JSON and metrics" {
@@ -137,13 +128,11 @@ three_of_them() {
   local third=$BACKGROUND_PID
   superseded "$second" 'redlock acquire'
   came fourth
-  await "$third"
-  assert_status 1
+  await -1 "$third"
   is 'j["acquired"], j["state"], j["left_s"]' "(False, 'superseded', None)"
   assert_contains "$(json 'j["holder"]["command"]')" fourth
   let_go
-  await "$fourth"
-  assert_status 0
+  await -0 "$fourth"
   run --separate-stderr "$REDLOCK" history L
   has ' superseded (--newest, --build)'
   run --separate-stderr "$REDLOCK" history --json L
@@ -199,13 +188,10 @@ PY
   hold
   came first --build 1
   came second --build 2
-  await "$first"
-  assert_status 1
+  await -1 "$first"
   let_go
-  await "$second"
-  assert_status 0
-  run --separate-stderr "$REDLOCK" run --build 1 "$LOCK" -- true
-  assert_status 1
+  await -0 "$second"
+  run -1 --separate-stderr "$REDLOCK" run --build 1 "$LOCK" -- true
   assert_contains "$stderr" 'older than 2'
   # Everybody keeps their places.
   cli A acl setuser cron resetkeys "${ACL[@]:2}" >/dev/null
@@ -230,8 +216,7 @@ PY
   export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
   SERVERS=(A)
   hold
-  run --separate-stderr "$REDLOCK" run --newest -w 3 "$LOCK" -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run --newest -w 3 "$LOCK" -- true
   count_text <(echo "$stderr") 'does not let us replace older waiters, so --newest may have no effect'
   ((COUNT == 1)) || fail "$COUNT times: $stderr"
   run --separate-stderr "$REDLOCK" run -w 3 "$LOCK" -- true
@@ -255,10 +240,8 @@ older_builds() {
   assert_status 9
   build 4714 # the failed run has left the number
   assert_status 0
-  run "$REDLOCK" run L -- true # the option belongs to the run
-  assert_status 0
-  run "$REDLOCK" run -E 75 --build 4713 --newest L -- true
-  assert_status 75
+  run -0 "$REDLOCK" run L -- true # the option belongs to the run
+  run -75 "$REDLOCK" run -E 75 --build 4713 --newest L -- true
   [[ $(ran) == '4713 4800 4714' ]] || fail "$(ran)"
 }
 
@@ -289,10 +272,8 @@ older_builds() {
   local holder=$BACKGROUND_PID
   waiter late --build 1
   let_go
-  await "$holder"
-  assert_status 0
-  await "$late"
-  assert_status 1
+  await -0 "$holder"
+  await -1 "$late"
   assert_contains "$stderr" 'build 1 is older than 2, which succeeded'
   [[ ! -e $LOG ]]
 }
@@ -302,29 +283,25 @@ older_builds() {
   hold
   came ten --build 10
   came seven --build 7
-  await "$seven"
-  assert_status 1
+  await -1 "$seven"
   assert_contains "$stderr" 'superseded by '
   came eleven --build 11
   superseded "$ten" eleven
   let_go
-  await "$eleven"
-  assert_status 0
+  await -0 "$eleven"
   [[ $(ran) == eleven ]]
 }
 
 @test "build: release --forget-build, on all servers or with 69; a job's lock is not concerned" {
   servers 3
   build 4713
-  run --separate-stderr "$REDLOCK" release --forget-build L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --forget-build L
   [[ -z $output$stderr ]]
   build 4711
   assert_status 0
   kill_server C
   SERVERS=(A B)
-  run --separate-stderr "$REDLOCK" release --forget-build L
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" release --forget-build L
   assert_contains "$stderr" 'these servers may still know the last build: '
   hold
   run "$REDLOCK" release --forget-build L
@@ -354,10 +331,8 @@ PY
   setup_job
   start_job --on-lost 'echo "$REDLOCK_NAME" >"$SCRATCH/lost"'
   wait_until_listening A B C
-  run --separate-stderr "$REDLOCK" run --replace L -- sh -c 'echo "start replaced 0" >>"$0"' "$LOG"
-  assert_status 0
-  await "$HOLDER"
-  assert_status 80
+  run -0 --separate-stderr "$REDLOCK" run --replace L -- sh -c 'echo "start replaced 0" >>"$0"' "$LOG"
+  await -80 "$HOLDER"
   [[ $stderr =~ ^'redlock: lock "L": replaced by ops@'[^\ ]+' (pid '[0-9]+', --replace), stopping the job'$ ]] || fail "$stderr"
   [[ $(<"$SCRATCH/lost") == L ]]
   [[ $(cut -d' ' -f1 "$LOG" | paste -sd' ') == 'start TERM end start' ]] || fail "$(cat "$LOG")"
@@ -370,32 +345,26 @@ PY
 @test "replace: five servers, one down; acquire, too" {
   on_five_with_one_down
   hold
-  run --separate-stderr "$REDLOCK" acquire --replace L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" acquire --replace L
   [[ ${#output} == 40 ]]
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
 }
 
 @test "replace: a maintenance hold, a cooling lock and another program's are waited for" {
   servers 1
   "$REDLOCK" hold L --for 1h >"$SCRATCH/token"
-  run --separate-stderr "$REDLOCK" run --replace -w 0.5 L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run --replace -w 0.5 L -- true
   assert_contains "$stderr" 'held for maintenance'
   "$REDLOCK" release L - <"$SCRATCH/token"
   "$REDLOCK" run --min-hold 1h M -- true
-  run "$REDLOCK" run --replace -w 0.5 M -- true
-  assert_status 1
+  run -1 "$REDLOCK" run --replace -w 0.5 M -- true
   cools A M
   cli A set N foreign px 60000
-  run "$REDLOCK" run --replace -w 0.5 N -- true
-  assert_status 1
+  run -1 "$REDLOCK" run --replace -w 0.5 N -- true
   [[ $(cli A get N) == foreign ]]
   # One that looks like a token, without a record.
   cli A set O 0123456789abcdef0123456789abcdef01234567 px 60000
-  run "$REDLOCK" run --replace -w 0.5 O -- true
-  assert_status 1
+  run -1 "$REDLOCK" run --replace -w 0.5 O -- true
   [[ $(cli A get O) == 0123456789abcdef0123456789abcdef01234567 ]]
 }
 
@@ -405,16 +374,13 @@ PY
   # Two servers that answer decide, and the one with a record is among them, but not the first one.
   cli A del 'redlock:{L}:holder'
   cli C del 'redlock:{L}:holder'
-  run "$REDLOCK" run --replace -w 0.5 L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run --replace -w 0.5 L -- true
   [[ $(cli A get L) == "$(<"$SCRATCH/token")" ]] || fail 'it was revoked'
   "$REDLOCK" release L - <"$SCRATCH/token"
   hold --build 7
-  run "$REDLOCK" run --newest --replace --build 6 -w 0.5 L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run --newest --replace --build 6 -w 0.5 L -- true
   background "$REDLOCK" run --newest --replace --build 8 L -- true
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
 }
 
 @test "newest, build: what another program wrote with a number above all of ours counts for nothing" {
@@ -424,8 +390,7 @@ PY
   hold
   came first --build 5
   let_go
-  await "$first"
-  assert_status 0
+  await -0 "$first"
   [[ $(cli A get 'redlock:{L}:build') == '5 '* ]] || fail "$(cli A get 'redlock:{L}:build')"
 }
 
@@ -436,10 +401,8 @@ PY
     rm -f "$SCRATCH/go.L"
     # shellcheck disable=SC2086
     hold $option
-    run --separate-stderr "$REDLOCK" run --replace L -- true
-    assert_status 0
-    await "$HOLDER"
-    assert_status 80
+    run -0 --separate-stderr "$REDLOCK" run --replace L -- true
+    await -80 "$HOLDER"
   done
   run --separate-stderr "$REDLOCK" history --json L
   is '[each["outcome"] for each in r].count("forced")' 2
@@ -450,10 +413,8 @@ PY
   hold
   local name
   for name in first second third; do came "$name" --replace; done
-  await "$HOLDER"
-  assert_status 80
-  await "$third"
-  assert_status 0
+  await -80 "$HOLDER"
+  await -0 "$third"
   [[ $(ran) == *third ]] || fail "$(ran)"
 }
 
@@ -467,8 +428,7 @@ PY
     pids+=("$BACKGROUND_PID")
   done
   for i in "${pids[@]}"; do await "$i" 60; done
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
   sed -i '/holder/d' "$LOG"
   assert_no_overlap "$LOG"
   assert_free L

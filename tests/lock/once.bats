@@ -38,21 +38,16 @@ assert_ran() {
 @test "once: -v says who did it and when; --once-exit-code" {
   servers 3
   "$REDLOCK" run --once 1h L -- true it was me
-  run --separate-stderr "$REDLOCK" run -vv --once 1h --once-exit-code 9 L -- true
-  assert_status 9
-  assert_contains "$stderr" 'lock "L": job skipped, done by '
-  assert_contains "$stderr" 'true it was me), begun '
-  assert_contains "$stderr" ' ago'
+  run -9 --separate-stderr "$REDLOCK" run -vv --once 1h --once-exit-code 9 L -- true
+  assert_contains "$stderr" 'lock "L": job skipped, done by ' 'true it was me), begun ' ' ago'
 }
 
 @test "once: a job that fails or is killed may be tried again" {
   servers 3
   job 1
   assert_status 1
-  run "$REDLOCK" run --once 1h L -- sh -c 'kill -KILL $$'
-  assert_status 137
-  run "$REDLOCK" run --once 1h --max-runtime 0.1 L -- sh -c 'trap "exit 0" TERM; sleep 60 & wait'
-  assert_status 124
+  run -137 "$REDLOCK" run --once 1h L -- sh -c 'kill -KILL $$'
+  run -124 "$REDLOCK" run --once 1h --max-runtime 0.1 L -- sh -c 'trap "exit 0" TERM; sleep 60 & wait'
   job
   assert_status 0
   assert_ran 2
@@ -126,10 +121,8 @@ older_than_a_second() {
 @test "once: while the lock is cooling down, or held by another, the mark goes first" {
   servers 3
   "$REDLOCK" run --once 1h --min-hold 1m L -- true
-  run "$REDLOCK" run -n --once 1h L -- false
-  assert_status 0
-  run "$REDLOCK" run -n L -- false
-  assert_status 1
+  run -0 "$REDLOCK" run -n --once 1h L -- false
+  run -1 "$REDLOCK" run -n L -- false
 }
 
 @test "once: one server that knows is believed, and those that lack the mark get it" {
@@ -176,14 +169,12 @@ older_than_a_second() {
   wait_for_key C L
   kill_server A
   echo >"$SCRATCH/end"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   [[ -z $stderr ]] || fail "$stderr"
   has_key C "$MARK" || fail 'C has no mark'
   kill_server B
   restart_server A
-  run "$REDLOCK" run --once 1h L -- false
-  assert_status 0
+  run -0 "$REDLOCK" run --once 1h L -- false
 }
 
 @test "once: the mark says when by the server's clock, and ends with the time" {
@@ -203,8 +194,7 @@ older_than_a_second() {
     sh -c 'trap "exit 0" TERM; echo >"$0"; sleep 60 & wait' "$SCRATCH/job"
   wait_for "$SCRATCH/job"
   cli A set L theirs px 60000
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   assert_no_key A "$MARK"
 }
 
@@ -215,8 +205,7 @@ older_than_a_second() {
   wait_for "$SCRATCH/job"
   cli A set L theirs px 60000
   echo >"$SCRATCH/end"
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   wait_until "$BOUND" has_no_mark A
 }
 has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
@@ -247,14 +236,10 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
   acl_of_page
   start_server A --user "${ACL[@]}"
   export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
-  run "$REDLOCK" run nightly-backup -- true
-  assert_status 0
-  run "$REDLOCK" run -n --once 1h nightly-backup -- true
-  assert_status 69
+  run -0 "$REDLOCK" run nightly-backup -- true
+  run -69 "$REDLOCK" run -n --once 1h nightly-backup -- true
   cli A acl setuser cron '~redlock:{nightly-backup}:done'
-  run --separate-stderr "$REDLOCK" run -n --once 1h nightly-backup -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -n --once 1h nightly-backup -- true
   [[ -z $stderr ]] || fail "$stderr"
-  run "$REDLOCK" run -n --once 1h nightly-backup -- false
-  assert_status 0
+  run -0 "$REDLOCK" run -n --once 1h nightly-backup -- false
 }

@@ -67,8 +67,7 @@ released() {
 ends_well() {
   local name
   for name in "$@"; do
-    await "${!name}" 60
-    assert_status 0
+    await -0 "${!name}" 60
   done
 }
 
@@ -106,8 +105,7 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
   wait_until "$BOUND" queued 2
   join three
   released
-  await "$second"
-  assert_status 0
+  await -0 "$second"
   assert_ran holder one
   "$REDLOCK" release L "$output"
   ends_well three
@@ -164,8 +162,7 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
   before=$(now_ms)
   cli A set "$TURN" planted1 px 500 >/dev/null
   # It tolerates that as it tolerates a split vote.
-  run --separate-stderr "$REDLOCK" run -n L -- bash -c 'echo "$EPOCHREALTIME"'
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -n L -- bash -c 'echo "$EPOCHREALTIME"'
   ((${output//[.,]/} / 1000 >= before + 500)) || fail "it began after $((${output//[.,]/} / 1000 - before)) ms"
 }
 
@@ -177,8 +174,7 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
   waiter one
   freeze "$one"
   released
-  run --separate-stderr "$REDLOCK" run -n L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -n L -- true
   # When it goes on, it asks again, and has its place again.
   hold
   kill -CONT "$one"

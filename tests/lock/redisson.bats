@@ -38,8 +38,7 @@ unlock() { cli "$1" eval "$UNLOCK_SCRIPT" 2 L "$CHANNEL" 0 30000 "${2-$ID}"; }
 # finish: lets the holder go; it ends well.
 finish() {
   let_go
-  await "$HOLDER"
-  assert_status 0
+  await -0 "$HOLDER"
 }
 
 # listen SERVER CHANNEL…: $HEARD gets what Redisson hears there.
@@ -168,16 +167,14 @@ has_more_pttl() { (($(calls_of A pttl) > $1)); }
   hold --ttl 1s
   cli A eval 'if (redis.call("del", KEYS[1]) == 1) then redis.call("publish", KEYS[2], ARGV[1]); return 1 else return 0 end' \
     2 L "$CHANNEL" 0 >/dev/null
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
   [[ -z $(theirs A) ]] || fail "not free"
 }
 
 @test "redisson: a user without PEXPIRE gets no lock, and leaves none that never expires" {
   needs_users
   cli A acl setuser cron on '>secret' '~*' "${CHANNELS[@]}" +@all -pexpire >/dev/null
-  run --separate-stderr "$REDLOCK" run -n -S "${A_URI/:\/\//:\/\/cron:secret@}" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run -n -S "${A_URI/:\/\//:\/\/cron:secret@}" L -- true
   assert_no_key A L
   # Before redlock could release what it may have got.
   run redis-cli -s "$A_SOCKET" --user cron --pass secret --no-auth-warning eval "$(script_of redisson)
@@ -202,10 +199,8 @@ has_more_pttl() { (($(calls_of A pttl) > $1)); }
   background "$REDLOCK" run --min-hold 0.1 -S "$uri" nightly-backup -- true
   wait_until "$BOUND" has_backup_waiter
   : >"$SCRATCH/go"
-  await "$job"
-  assert_status 0
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$job"
+  await -0 "$BACKGROUND_PID"
   [[ -z $(cli A acl log) ]] || fail "$(cli A acl log)"
   wait_until "$BOUND" lacks_key A nightly-backup
   "$REDLOCK" run --as redlock -S "$uri" nightly-backup -- true
@@ -250,16 +245,14 @@ has_backup_waiter() { [[ $(answer A zcard 'redlock:{nightly-backup}:queue') == 1
 
 @test "redisson: redlock waits for Redisson, hears of its unlock, and starts; Redisson's ttl is not touched" {
   theirs A
-  run --separate-stderr "$REDLOCK" run -n -v L -- false
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -n -v L -- false
   assert_contains "$stderr" 'held by a process that uses Redisson'
   local try
   for try in {1..5}; do
     background "$REDLOCK" run -vv L -- true
     wait_until "$BOUND" subscribed A
     [[ $(unlock A) == 1 ]] || fail "unlock"
-    await "$BACKGROUND_PID"
-    assert_status 0
+    await -0 "$BACKGROUND_PID"
     ! heard_unlock || break
     theirs A
   done
@@ -282,8 +275,7 @@ subscribed() { [[ $(cli "$1" pubsub numsub "$CHANNEL" | tail -n 1) == 1 ]]; }
   # An unlock of a fair lock sends no message there: the first two ask often.
   cli A del L >/dev/null
   for i in "${BACKGROUND[@]}"; do
-    await "$i"
-    assert_status 0
+    await -0 "$i"
   done
   assert_nothing_left A
 }
@@ -304,8 +296,7 @@ JOB
   for i in {1..20}; do
     "$REDLOCK" run L -- sh -c 'echo "start s" >>"$0"; sleep 0.01; echo "end s" >>"$0"' "$log"
   done
-  await "$other" 60
-  assert_status 0
+  await -0 "$other" 60
   [[ $(grep -c start "$log") == 40 ]] || fail "$(cat "$log")"
   assert_no_overlap "$log"
   assert_nothing_left A
@@ -319,14 +310,12 @@ JOB
   theirs B b:1
   theirs C c:1
   run -0 "$REDLOCK" status L
-  assert_contains "$output" 'held by another program (3 of 3 servers)'
-  assert_contains "$output" 'of a Redisson lock'
+  assert_contains "$output" 'held by another program (3 of 3 servers)' 'of a Redisson lock'
   run -1 "$REDLOCK" run -n L -- false
   background "$REDLOCK" run L -- true
   wait_until "$BOUND" subscribed C
   unlock A a:1 && unlock B b:1
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   unlock C c:1
   wait_until_clean A B C
   # One server of three is no lock.
@@ -356,15 +345,13 @@ JOB
   wait_until_listening A
   REDLOCK_AS='' run -0 --separate-stderr "$REDLOCK" release --force --yes L
   assert_contains "$stderr" 'was notified and stops its job'
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
   assert_no_key A L
   hold
   listen A "$CHANNEL"
   run -0 "$REDLOCK" release --force --now --yes L
   assert_no_key A L
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
   wait_until "$BOUND" has_text "$HEARD" message
 
   theirs A
@@ -456,8 +443,7 @@ JOB
       background "$REDLOCK" run -vv L -- true
       wait_until "$BOUND" hears_both
       cli "$HOME_NODE" eval 'redis.call("del", KEYS[1]); return redis.call(ARGV[1], KEYS[2], "0")' 2 L "$CHANNEL" "$how" >/dev/null
-      await "$BACKGROUND_PID"
-      assert_status 0
+      await -0 "$BACKGROUND_PID"
       ! heard_unlock || break
     done
     heard_unlock || fail "$how: $stderr"
@@ -479,8 +465,7 @@ find_home() {
 @test "redisson: run and check know a read-write lock, which respects no other; --force --now removes it" {
   cli A hset L mode read "$ID" 1
   cli A pexpire L 60000
-  run --separate-stderr "$REDLOCK" run -v -n L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -v -n L -- true
   assert_contains "$stderr" "a read-write lock of Redisson's"
   run "$REDLOCK" check L
   assert_contains "$output" 'use another name'

@@ -26,9 +26,8 @@ lock_of() { cli "$1" get L; }
   local n
   for n in 1 3; do
     servers "$n"
-    run --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run -n L -- "$REDLOCK" run -n L -- \
+    run -7 --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run -n L -- "$REDLOCK" run -n L -- \
       sh -c 'echo "$REDLOCK_NAME $REDLOCK_TOKEN"; exit 7'
-    assert_status 7
     [[ -z $stderr ]] || fail "$stderr"
     [[ $output == 'L '* ]]
     wait_until_clean A
@@ -47,8 +46,7 @@ lock_of() { cli "$1" get L; }
 
 @test "reentrant: with -v the inner run joins the lock and gives it up, and the outer one releases it" {
   servers 3
-  run --separate-stderr "$REDLOCK" run -v L -- "$REDLOCK" run -v L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -v L -- "$REDLOCK" run -v L -- true
   [[ $stderr == 'redlock: lock "L" was acquired after '*' with '[23]' of 3 votes, '*$'\n''redlock: joined lock "L" of the outer run after '*' with '[23]' of 3 votes, '*$'\n''redlock: lock "L" was given up after '*'; other processes of this job still hold it'$'\n''redlock: lock "L" was released after '* ]] || fail "$stderr"
   (($(wc -l <<<"$stderr") == 4)) || fail "$stderr"
 }
@@ -65,18 +63,16 @@ lock_of() { cli "$1" get L; }
 
 @test "reentrant: --no-reentrant gives the plain conflict" {
   servers 1
-  run "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true
 }
 
 @test "reentrant: another name, and another set of servers, are another lock" {
   servers 1
   start_server D
-  run "$REDLOCK" run L -- sh -c '
+  run -0 "$REDLOCK" run L -- sh -c '
     "$0" run -n M -- "$0" run -n L -- "$0" run -n M -- true || exit 9
     "$0" run -n -S "$1" L -- sh -c "echo \$REDLOCK_TOKEN" || exit 8
     echo "$REDLOCK_TOKEN"' "$REDLOCK" "$D_URI"
-  assert_status 0
   [[ ${lines[0]} != "${lines[1]}" ]] || fail "$output"
   assert_nothing_left A
   assert_nothing_left D
@@ -88,12 +84,10 @@ lock_of() { cli "$1" get L; }
   wait_for_key A L
   local token
   token=$(lock_of A)
-  await "$OUTER"
-  assert_status 0
+  await -0 "$OUTER"
   outlast A L # the inner one renews it
   [[ $(lock_of A) == "$token" ]] || fail "the key: $(lock_of A)"
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
   echo >"$SCRATCH/end"
   wait_until_clean A B C
 }
@@ -119,13 +113,11 @@ cools() { [[ $(lock_of "$1") == cooling:* ]]; }
 
 @test "reentrant: an inner run that was killed keeps the lock no longer than its ttl" {
   servers 1
-  run "$REDLOCK" run --ttl 2s L -- sh -c '
+  run -0 "$REDLOCK" run --ttl 2s L -- sh -c '
     "$0" run --ttl 2s L -- sh -c "echo \$PPID >\"\$0\"; exec sleep 60" "$1" &
     until [ -s "$1" ]; do sleep 0.05; done
     kill -KILL "$(cat "$1")"' "$REDLOCK" "$SCRATCH/inside"
-  assert_status 0
-  run "$REDLOCK" run -w 20s L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -w 20s L -- true
 }
 
 @test "reentrant: a run that had to kill the one inside says that the lock may stay" {
@@ -153,20 +145,17 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   held=$("$REDLOCK" run L -- sh -c 'echo "$REDLOCK_HELD"')
   assert_contains "$held" ':4c'
   # Not held any more: a lock like any other.
-  run env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- sh -c 'echo "$REDLOCK_TOKEN"'
-  assert_status 0
+  run -0 env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- sh -c 'echo "$REDLOCK_TOKEN"'
   [[ $output != "${held%%:*}" ]] || fail "the old token: $output"
   assert_nothing_left A
   # Held by somebody else.
   cli A set L theirs px 60000
-  run env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- true
-  assert_status 1
+  run -1 env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- true
   [[ $(lock_of A) == theirs ]]
   # Nonsense.
   cli A del L
   for held in x '::::' "$(printf 'a%.0s' {1..40}):x:y:4c" ' '; do
-    run env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- true
-    assert_status 0
+    run -0 env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- true
   done
 }
 
@@ -176,10 +165,9 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   for what in 'del redlock:{L}:holder' 'config set maxmemory 1'; do
     why='list of holds'
     [[ $what != config* ]] || why=maxmemory
-    run timeout "$BOUND" "$REDLOCK" run --ttl 60s L -- sh -c '
+    run -69 timeout "$BOUND" "$REDLOCK" run --ttl 60s L -- sh -c '
       redis-cli -s "$1" $2 >/dev/null
       exec "$0" run --server-wait 100ms --ttl 10s L -- true' "$REDLOCK" "$A_SOCKET" "$what"
-    assert_status 69
     assert_contains "$output" "$why"
     assert_no_key A L
   done
@@ -197,18 +185,16 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   local token
   token=$(cli A hkeys 'redlock:{L}:holder' | sed -n 's/^fence://p')
   cli A set L "$token" px 60000
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   assert_contains "$output" "$token"
   assert_no_key A L
 }
 
 @test "reentrant: one server of three that is down, or was restarted empty, does not matter" {
   servers 3
-  run "$REDLOCK" run L -- sh -c '
+  run -0 "$REDLOCK" run L -- sh -c '
     kill -KILL "$1"
     "$0" run -n L -- true' "$REDLOCK" "$C_PID"
-  assert_status 0
   wait_until_clean A
   restart_server C
   background "$REDLOCK" run L -- sh -c 'echo >"$1/outside"; until [ -e "$1/go" ]; do sleep 0.05; done
@@ -216,7 +202,6 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   wait_for "$SCRATCH/outside"
   restart_server B
   echo >"$SCRATCH/go"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   wait_until_clean A C
 }

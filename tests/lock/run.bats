@@ -35,9 +35,8 @@ assert_words() {
 }
 
 @test "while the job runs the key holds its token, afterwards it is gone" {
-  run --separate-stderr locked L sh -c \
+  run -0 --separate-stderr locked L sh -c \
     'echo "$REDLOCK_NAME $REDLOCK_TOKEN"; redis-cli -s "$A_SOCKET" get L'
-  assert_status 0
   [[ -z $stderr ]]
   [[ ${lines[0]} =~ ^L\ [0-9a-f]{40}$ ]] || fail "$output"
   [[ ${lines[1]} == "${lines[0]#L }" ]] || fail "$output"
@@ -59,15 +58,13 @@ assert_words() {
 
 @test "the holder's record says who, and does not outlive the lock" {
   local record
-  run env LOGNAME=someone "$REDLOCK" run L -- sh -c \
+  run -0 env LOGNAME=someone "$REDLOCK" run L -- sh -c \
     'redis-cli -s "$A_SOCKET" hget "redlock:{L}:holder" "$REDLOCK_TOKEN"; ps -o ppid= -p $PPID | tr -d " "
      redis-cli -s "$A_SOCKET" pttl "redlock:{L}:holder"'
-  assert_status 0
   record=${lines[0]}
   [[ $(grep -oE '"[a-z]+":' <<<"$record" | tr -d '":' | paste -sd ' ') == \
     'command host list pid protocol since ttl user' ]] || fail "$record"
-  assert_contains "$record" "\"host\":\"$(hostname)\""
-  assert_contains "$record" '"user":"someone"'
+  assert_contains "$record" "\"host\":\"$(hostname)\"" '"user":"someone"'
   assert_contains "$record" "\"pid\":${lines[1]}," # the one the user sees, on top of the worker
   assert_contains "$record" '"command":"sh -c '
   assert_between 30001 "${lines[2]}" 45000
@@ -87,9 +84,8 @@ assert_words() {
 }
 
 @test "REDLOCK_NAME and its like are set for the job only, never read or handed on" {
-  run env REDLOCK_NAME=x REDLOCK_TOKEN=y REDLOCK_FENCE=7 REDLOCK_SLOT=1 REDLOCK_HELD= \
+  run -0 env REDLOCK_NAME=x REDLOCK_TOKEN=y REDLOCK_FENCE=7 REDLOCK_SLOT=1 REDLOCK_HELD= \
     "$REDLOCK" run L -- sh -c 'env | grep -E "^REDLOCK_(NAME|TOKEN|FENCE|SLOT|HELD)=" | sort'
-  assert_status 0
   [[ ${#lines[@]} == 4 && ${lines[2]} == REDLOCK_NAME=L ]] || fail "$output"
   [[ ${lines[0]} =~ ^REDLOCK_FENCE=[0-9]+$ && ${lines[0]} != REDLOCK_FENCE=7 ]] || fail "$output"
   [[ ${lines[3]} =~ ^REDLOCK_TOKEN=[0-9a-f]{40}$ ]] || fail "$output"
@@ -129,22 +125,18 @@ assert_words() {
 }
 
 @test "-c gives one word to the shell, on either side of the name" {
-  run "$REDLOCK" run L -c 'echo "$REDLOCK_NAME" | tr L l; exit 3'
-  assert_status 3
+  run -3 "$REDLOCK" run L -c 'echo "$REDLOCK_NAME" | tr L l; exit 3'
   [[ $output == l ]]
-  run "$REDLOCK" run -c 'a=1; echo $((a + 1)) "[x,y]" --' L
-  assert_status 0
+  run -0 "$REDLOCK" run -c 'a=1; echo $((a + 1)) "[x,y]" --' L
   [[ $output == '2 [x,y] --' ]]
 }
 
 @test "-c uses \$SHELL, or /bin/sh" {
   printf '#!/bin/sh\necho "shell: $*"\n' >"$SCRATCH/shell"
   chmod +x "$SCRATCH/shell"
-  SHELL=$SCRATCH/shell run "$REDLOCK" run L -c -n
-  assert_status 0
+  SHELL=$SCRATCH/shell run -0 "$REDLOCK" run L -c -n
   [[ $output == 'shell: -c -n' ]] || fail "$output"
-  run env -u SHELL "$REDLOCK" run L -c 'readlink /proc/$$/exe'
-  assert_status 0
+  run -0 env -u SHELL "$REDLOCK" run L -c 'readlink /proc/$$/exe'
   [[ $output == "$(readlink -f /bin/sh)" ]] || fail "$output"
 }
 
@@ -152,8 +144,7 @@ assert_words() {
   local name long
   printf -v long '%*s' 255 x
   for name in a 'a b' ' a' ü€ $'\xff' '{tag}' 'x{tag}y' '[a,b]' a:b/c '*' '$x' '"' "'" . '\' a- 1 "$long"; do
-    run --separate-stderr locked "$name" sh -c 'redis-cli -s "$A_SOCKET" exists "$REDLOCK_NAME"'
-    assert_status 0
+    run -0 --separate-stderr locked "$name" sh -c 'redis-cli -s "$A_SOCKET" exists "$REDLOCK_NAME"'
     [[ $output == 1 ]] || fail "no key of the name '$name': $output"
     assert_nothing_left A
   done
@@ -163,8 +154,7 @@ assert_words() {
 reached() {
   local uri
   for uri in "$@"; do
-    run --separate-stderr "$REDLOCK" run -S "$uri" L -- redis-cli -s "$A_SOCKET" exists L
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" run -S "$uri" L -- redis-cli -s "$A_SOCKET" exists L
     [[ $output == 1 && -z $stderr ]] || fail "$uri: $output $stderr"
   done
 }
@@ -179,25 +169,20 @@ reached() {
 @test "a server is reached by IPv6, also where its name has an IPv4 address too" {
   grep -qs '^0\{31\}1 ' /proc/net/if_inet6 || skip 'no IPv6 on the loopback interface'
   start_server SIX --tcp --bind ::1
-  run "$REDLOCK" run -S "redis://[::1]:$SIX_PORT" L -- redis-cli -s "$SIX_SOCKET" exists L
-  assert_status 0
+  run -0 "$REDLOCK" run -S "redis://[::1]:$SIX_PORT" L -- redis-cli -s "$SIX_SOCKET" exists L
   [[ $output == 1 ]] || fail "$output"
   getent ahosts localhost | grep -q '^::1 ' || return 0
-  run "$REDLOCK" run -S "redis://localhost:$SIX_PORT" L -- redis-cli -s "$SIX_SOCKET" exists L
-  assert_status 0
+  run -0 "$REDLOCK" run -S "redis://localhost:$SIX_PORT" L -- redis-cli -s "$SIX_SOCKET" exists L
 }
 
 @test "the database of the URI is used, and databases are apart" {
   local uri
   for uri in "$A_URI?db=3" "$A_TCP_URI/3"; do
-    run "$REDLOCK" run -S "$uri" L -- redis-cli -s "$A_SOCKET" -n 3 exists L
-    assert_status 0
+    run -0 "$REDLOCK" run -S "$uri" L -- redis-cli -s "$A_SOCKET" -n 3 exists L
     [[ $output == 1 ]] || fail "$uri: $output"
   done
-  run "$REDLOCK" run -S "$A_TCP_URI/3" L -- "$REDLOCK" run -n -S "$A_URI" L -- echo in
-  assert_status 0
-  run "$REDLOCK" run -S "$A_TCP_URI/3" L -- "$REDLOCK" run -n -S "$A_URI?db=3" L -- echo in
-  assert_status 1
+  run -0 "$REDLOCK" run -S "$A_TCP_URI/3" L -- "$REDLOCK" run -n -S "$A_URI" L -- echo in
+  run -1 "$REDLOCK" run -S "$A_TCP_URI/3" L -- "$REDLOCK" run -n -S "$A_URI?db=3" L -- echo in
 }
 
 @test "--prefix stands before the name in the key, and keeps locks apart" {
@@ -205,8 +190,7 @@ reached() {
   [[ $output == $'L\n1' ]] || fail "$output"
   run env REDLOCK_PREFIX=app: "$REDLOCK" run L -- env -u REDLOCK_PREFIX "$REDLOCK" run -n --no-reentrant app:L -- true
   assert_status 1
-  run "$REDLOCK" run --prefix app: L -- "$REDLOCK" run -n L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run --prefix app: L -- "$REDLOCK" run -n L -- true
 }
 
 @test "nothing stays on the server, however the run ends" {
@@ -217,14 +201,11 @@ reached() {
   done
   run -127 locked L /nonexistent
   assert_nothing_left A
-  run locked L /
-  assert_status 126
+  run -126 locked L /
   assert_nothing_left A
   cli A set L somebody
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
-  run "$REDLOCK" run -w 1 L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
+  run -1 "$REDLOCK" run -w 1 L -- true
   cli A del L
   assert_nothing_left A
 }
@@ -239,8 +220,7 @@ reached() {
 }
 
 @test "the job's status arrives also where SIGCHLD was ignored at entry" {
-  run timeout -s KILL 20 env --ignore-signal=CHLD "$REDLOCK" run L -- sh -c 'exit 7'
-  assert_status 7
+  run -7 timeout -s KILL 20 env --ignore-signal=CHLD "$REDLOCK" run L -- sh -c 'exit 7'
 }
 
 @test "a job whose reader goes away dies of SIGPIPE" {

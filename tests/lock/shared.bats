@@ -39,8 +39,7 @@ wait_for_runs() { wait_until "$BOUND" runs "$@"; }
 ended() {
   local name
   for name in "$@"; do
-    await "${!name}" 60
-    assert_status 0
+    await -0 "${!name}" 60
   done
 }
 
@@ -124,15 +123,12 @@ as_flock() {
   wait_for_runs R1 R2
   wait_for_value L 'shared:s*' A
   has_key A "$READERS"
-  run --separate-stderr "$REDLOCK" run -n -vv L -- true
-  assert_status 1
-  assert_contains "$stderr" 'lock "L" is held shared by '
-  assert_contains "$stderr" "(pid "
+  run -1 --separate-stderr "$REDLOCK" run -n -vv L -- true
+  assert_contains "$stderr" 'lock "L" is held shared by ' "(pid "
   writer W
   wait_until "$BOUND" queued 1
   # A reader that comes after the writer waits for it, although readers have the lock.
-  run --separate-stderr "$REDLOCK" run -s -n -vv L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -s -n -vv L -- true
   [[ $stderr == *"lock \"L\" is kept for $(id -un)@"*' (pid '*'), which needs it exclusively; it is held shared by '* ]] ||
     fail "$stderr"
   reader R3
@@ -199,16 +195,13 @@ as_flock() {
   ended R
   wait_until_clean A B C
   for server in A B; do cli "$server" set L mine nx px 60000; done
-  run --separate-stderr "$REDLOCK" run -s -n L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -s -n L -- true
   [[ $(cli A get L) == mine ]] || fail "$(cli A get L)"
   # So does a value that only looks like a shared lock.
   for server in A B; do cli "$server" set L shared:mine px 60000; done
-  run --separate-stderr "$REDLOCK" run -s -n L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -s -n L -- true
   for server in A B; do cli "$server" del L; cli "$server" rpush L x; done
-  run --separate-stderr "$REDLOCK" run -s -n L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -s -n L -- true
 }
 
 # ---- readers that go ---------------------------------------------------------------------------
@@ -240,8 +233,7 @@ as_flock() {
     wait_for_runs R3
     job=$(child_of "$(child_of "$R3")")
     kill -KILL "$(child_of "$R3")" "$R3" "$job"
-    run "$REDLOCK" run -w 30s L -- true
-    assert_status 0
+    run -0 "$REDLOCK" run -w 30s L -- true
     assert_no_key A L
     stop_servers
   done
@@ -253,24 +245,19 @@ as_flock() {
   one=$(shared_token)
   two=$(shared_token)
   [[ $one =~ ^s[0-9a-f]{39}$ && $two =~ ^s[0-9a-f]{39}$ && $one != "$two" ]] || fail "$one $two"
-  run "$REDLOCK" release L "s${one:2}0"
-  assert_status 80
+  run -80 "$REDLOCK" release L "s${one:2}0"
   wait_until "$BOUND" reads A 2 || fail "another's token was released"
   "$REDLOCK" renew L "$one"
   "$REDLOCK" release L "$one"
   wait_until "$BOUND" reads A 1
-  run --separate-stderr "$REDLOCK" release L "$one"
-  assert_status 80
-  run --separate-stderr "$REDLOCK" renew L "$one"
-  assert_status 80
+  run -80 --separate-stderr "$REDLOCK" release L "$one"
+  run -80 --separate-stderr "$REDLOCK" renew L "$one"
   assert_contains "$stderr" 'not held with this token any more'
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
   "$REDLOCK" renew L "$two"
   "$REDLOCK" release L "$two"
   wait_until_clean A B C D E
-  run "$REDLOCK" run -n L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -n L -- true
 }
 
 @test "shared: a keeper keeps a reader's place, and releases it" {
@@ -284,8 +271,7 @@ as_flock() {
   has_key A L && reads A 1 || fail "it was not renewed"
   kill "$pid"
   wait_until_clean A B C
-  run "$REDLOCK" release L "$token"
-  assert_status 80
+  run -80 "$REDLOCK" release L "$token"
 }
 
 # ---- what a server forgets ---------------------------------------------------------------------
@@ -318,15 +304,12 @@ as_flock() {
   cli A rename "$READERS" stale >/dev/null
   cli A del L >/dev/null
   cli A rename stale "$READERS" >/dev/null
-  run "$REDLOCK" run -n L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -n L -- true
   reader R
   wait_for_runs R
   reads A 1 || fail "$(cli A zrange "$READERS" 0 -1)"
-  run "$REDLOCK" renew --ttl 60s L "$token"
-  assert_status 80
-  run "$REDLOCK" release L "$token"
-  assert_status 80
+  run -80 "$REDLOCK" renew --ttl 60s L "$token"
+  run -80 "$REDLOCK" release L "$token"
   [[ $(cli A get L) == shared:* ]] || fail "a stale token freed the lock"
   finish R
   ended R
@@ -340,12 +323,9 @@ as_flock() {
   cli A pexpire L 60000 >/dev/null
   cli A del "$READERS" >/dev/null
   renew_soon A
-  await "$R"
-  assert_status 80
-  run "$REDLOCK" run -s -n L -- true
-  assert_status 1
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
+  await -80 "$R"
+  run -1 "$REDLOCK" run -s -n L -- true
+  run -1 "$REDLOCK" run -n L -- true
   has_key A L || fail "the lock is gone"
 }
 
@@ -356,8 +336,7 @@ as_flock() {
   wait_until_listening A
   cli A set L another px 60000 >/dev/null
   renew_soon A
-  await "$R"
-  assert_status 80
+  await -80 "$R"
   [[ $(cli A get L) == another ]] || fail "$(cli A get L)"
 }
 
@@ -379,8 +358,7 @@ as_flock() {
   wait_for_runs R2
   wait_until "$BOUND" reads C 2
   wait_until "$BOUND" reads B 2
-  run --separate-stderr "$REDLOCK" status L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" status L
   assert_contains "$output" 'mode      shared'
   [[ $output == *readers*"(pid $R1, "*", fence "*"(pid $R2, "*", fence "* ]] || fail "$output"
   run --separate-stderr "$REDLOCK" status --json L
@@ -417,17 +395,13 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
     wait_for_runs R1 R2
     for server in A B C; do wait_until "$BOUND" two_listen "$server"; done
     # shellcheck disable=SC2086
-    run --separate-stderr "$REDLOCK" release --force --yes $way L
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" release --force --yes $way L
     assert_contains "$stderr" 'L: held'
-    await "$R1"
-    assert_status 80
+    await -80 "$R1"
     assert_contains "$stderr" 'lock "L" was revoked by'
-    await "$R2"
-    assert_status 80
+    await -80 "$R2"
     wait_until_clean A B C
-    run "$REDLOCK" run -n L -- true
-    assert_status 0
+    run -0 "$REDLOCK" run -n L -- true
     stop_servers
   done
 }
@@ -437,11 +411,9 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
   reader R1 --ttl 60s
   wait_for_runs R1
   cli A eval 'for at = 1, 1200 do redis.call("ZADD", KEYS[1], at, "planted" .. at) end' 1 'redlock:{L}:readers' >/dev/null
-  run --separate-stderr timeout 30 "$REDLOCK" release --force --now --yes L
-  assert_status 69
+  run -69 --separate-stderr timeout 30 "$REDLOCK" release --force --now --yes L
   assert_contains "$stderr" 'too many readers for --now'
-  await "$R1"
-  assert_status 80
+  await -80 "$R1"
 }
 
 @test "shared: when a reader leaves, the lock lives no longer than those that stay" {
@@ -469,17 +441,12 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
   inner=$(shared_token)
   wait_until_listening A B C
   "$REDLOCK" release -q --force --yes L
-  await "$R1"
-  assert_status 80
+  await -80 "$R1"
   # The other one is a token without a process, and keeps the lock until somebody releases it.
-  run "$REDLOCK" run -s -n L -- true
-  assert_status 1
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
-  run --separate-stderr "$REDLOCK" renew L "$inner"
-  assert_status 80
-  run --separate-stderr "$REDLOCK" release L "$inner"
-  assert_status 80
+  run -1 "$REDLOCK" run -s -n L -- true
+  run -1 "$REDLOCK" run -n L -- true
+  run -80 --separate-stderr "$REDLOCK" renew L "$inner"
+  run -80 --separate-stderr "$REDLOCK" release L "$inner"
   assert_contains "$stderr" revoked
   wait_until_clean A B C
 }
@@ -488,8 +455,7 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
 
 @test "shared: a job inside joins: a reader its reader or its writer, a writer is refused in a reader" {
   servers 3
-  run --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run -s -n L -- echo in
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run -s -n L -- echo in
   [[ $output == in ]]
   # It enters although a writer waits: otherwise neither would ever end.
   background "$REDLOCK" run -s L -- bash -c 'echo start reader R >>"$0"; until [[ -e $1 ]]; do sleep 0.02; done
@@ -501,8 +467,7 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
   finish R W
   ended R W
   assert_exclusive
-  run --separate-stderr "$REDLOCK" run -s L -- "$REDLOCK" run L -- true
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" run -s L -- "$REDLOCK" run L -- true
   assert_contains "$stderr" 'an outer redlock run holds lock "L" shared (-s), and this run would wait for it without end: use -s,'
   wait_until_clean A B C
 }

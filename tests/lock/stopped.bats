@@ -25,8 +25,7 @@ stop_soon() {
 within() {
   local before
   before=$(now_ms)
-  run --separate-stderr "${@:2}"
-  assert_status 0
+  run -0 --separate-stderr "${@:2}"
   (($(now_ms) - before < $1)) || fail "it took $(($(now_ms) - before)) ms"
 }
 
@@ -49,11 +48,9 @@ within() {
   # It has lost no more than that: it asks when it goes on, and then readers wait for it.
   kill -CONT "$writer"
   wait_until "$BOUND" queued 1
-  run --separate-stderr "$REDLOCK" run -s -n L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -s -n L -- true
   let_go
-  await "$writer"
-  assert_status 0
+  await -0 "$writer"
 }
 
 @test "stopped: a living writer keeps readers out, however often they ask" {
@@ -65,15 +62,13 @@ within() {
   for _ in {1..10}; do
     wait_until "$BOUND" long_silent A "$name" # it is called, and answers
     before=$(now_ms)
-    run --separate-stderr "$REDLOCK" run -s -n L -- true
-    assert_status 1
+    run -1 --separate-stderr "$REDLOCK" run -s -n L -- true
     took=$(($(now_ms) - before))
     fastest=$((took < fastest ? took : fastest))
   done
   ((fastest < 2000)) || fail "after $fastest ms"
   let_go
-  await "$writer"
-  assert_status 0
+  await -0 "$writer"
 }
 
 @test "stopped: a killed or stopped waiter for the whole lock keeps no free slot" {
@@ -114,8 +109,7 @@ plant_readers() {
     wait_until "$BOUND" queued 41
     let_go
     within 12000 wait_gone "$BACKGROUND_PID"
-    await "$BACKGROUND_PID"
-    assert_status 0
+    await -0 "$BACKGROUND_PID"
   done
 }
 

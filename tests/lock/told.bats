@@ -19,8 +19,7 @@ teardown() { stop_all; }
   start_job
   force --yes L
   assert_status 0
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
   assert_contains "$stderr" 'lock "L" was revoked by ops@'
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
 }
@@ -29,16 +28,14 @@ teardown() { stop_all; }
   # A machine that makes half a second of it gets another chance.
   local try
   for try in 1 2 3 4 5; do
-    run --separate-stderr "$REDLOCK" run -vv L -- true
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" run -vv L -- true
     [[ $stderr == *listening* ]] || break
   done
   refute_contains "$stderr" 'listening'
   start_job
   wait_until_listening A B C
   touch "$LOG.finish"
-  await "$HOLDER"
-  assert_status 7
+  await -7 "$HOLDER"
   deaf() { ! listens A; }
   wait_until "$BOUND" deaf # it has noticed that the connection is closed
 }
@@ -63,8 +60,7 @@ teardown() { stop_all; }
   REDLOCK_SERVERS=$servers force --yes L
   assert_status 0
   assert_contains "$stderr" 'the holder could not be notified, and will notice at its next renewal, within 1 s'
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
   assert_one_line "$stderr"
 }
 
@@ -78,8 +74,7 @@ teardown() { stop_all; }
   pause_server B
   force --yes L
   assert_status 0
-  await "$HOLDER"
-  assert_status 80
+  await -80 "$HOLDER"
   assert_contains "$stderr" 'lock "L" was revoked by'
   resume_server B
 }
@@ -99,8 +94,7 @@ teardown() { stop_all; }
   ((seen - before <= most)) || fail "$seen after $before, at most $most more"
   run ! gone "$HOLDER"
   touch "$LOG.finish"
-  await "$HOLDER"
-  assert_status 7
+  await -7 "$HOLDER"
   [[ -z $stderr ]] || fail "$stderr"
 }
 
@@ -118,8 +112,7 @@ teardown() { stop_all; }
   force --yes 'x{tag}'
   assert_status 0
   refute_contains "$stderr" secret
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
 }
 
@@ -145,7 +138,6 @@ OUTER
   force --yes --wait L
   assert_status 0
   [[ -n $(time_of end) && -n $(time_of outer) ]] || fail "they are not gone yet:" "$(cat "$LOG")"
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   wait_until_clean A B C
 }

@@ -42,8 +42,7 @@ job() {
 
 # assert_kept_out PROGRAM COMMAND OPTION…: the program does not get $LOCK.
 assert_kept_out() {
-  run --separate-stderr "$1" "${@:2}" "$LOCK" -- echo ran
-  assert_status 1
+  run -1 --separate-stderr "$1" "${@:2}" "$LOCK" -- echo ran
   [[ -z $output ]] || fail "the job ran"
 }
 
@@ -60,11 +59,9 @@ excludes() {
   assert_contains "$stderr" "is held by $(id -un)@$(uname -n) (pid $HOLDER"
   assert_kept_out "$2" run -s -w 1
   assert_kept_out "$2" run --slots 2 -n
-  run "$2" acquire -n "$LOCK"
-  assert_status 1
+  run -1 "$2" acquire -n "$LOCK"
   let_go
-  await "$HOLDER"
-  assert_status 0
+  await -0 "$HOLDER"
   [[ $("$2" run -n "$LOCK" -- echo ran) == ran ]]
 }
 @test "versions: two protocols exclude each other, and name the holder" { both_ways excludes; }
@@ -78,8 +75,7 @@ excludes() {
     done
   done
   for i in "${pids[@]}"; do
-    await "$i" 60
-    assert_status 0
+    await -0 "$i" 60
   done
   assert_no_overlap "$LOG"
   [[ $(grep -c start "$LOG") == 10 ]] || fail "$(<"$LOG")"
@@ -97,8 +93,7 @@ wait_in_queue() {
   let_go
   local pid woken=0
   for pid in "$one" "$two" "$three"; do
-    await "$pid"
-    assert_status 0
+    await -0 "$pid"
     # The program of `two` has released the lock for `three`, and that of the holder for `one`.
     [[ $pid == "$two" || $stderr != *'the lock is free, and it is our turn'* ]] || ((++woken))
   done
@@ -122,8 +117,7 @@ read_together() {
   REDLOCK=$2 waiter reader -s
   let_go
   for readers in "$first" "$second" "$writer" "$reader"; do
-    await "$readers"
-    assert_status 0
+    await -0 "$readers"
   done
   [[ $(awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' ') == 'holder holder writer reader' ]] || fail "$(<"$LOG")"
 }
@@ -136,15 +130,13 @@ share_slots() {
   assert_kept_out "$2" run -n --slots 2
   REDLOCK=$1 waiter third --slots 2
   let_go
-  await "$third"
-  assert_status 0
+  await -0 "$third"
 }
 @test "versions: both count each other's slots" { both_ways share_slots; }
 
 joins() {
-  run --separate-stderr "$1" run "$LOCK" -- bash -c '"$0" run -n "$1" -- sh -c "echo \$REDLOCK_TOKEN \$REDLOCK_FENCE"
+  run -0 --separate-stderr "$1" run "$LOCK" -- bash -c '"$0" run -n "$1" -- sh -c "echo \$REDLOCK_TOKEN \$REDLOCK_FENCE"
     echo "$REDLOCK_TOKEN $REDLOCK_FENCE"; "$0" run -n --no-reentrant "$1" -- echo ran; echo "status $?"' "$2" "$LOCK"
-  assert_status 0
   [[ ${lines[0]} =~ ^[0-9a-f]{40}\ [0-9]+$ && ${lines[1]} == "${lines[0]}" && ${lines[2]} == 'status 1' ]] || fail "$output$stderr"
 }
 @test "versions: one in the job of the other joins its lock" { both_ways joins; }
@@ -154,10 +146,8 @@ revokes() {
   for how in --wait --now; do
     job "$1"
     wait_until_listening A B C
-    timed "$2" release --force --yes "$how" "$LOCK" </dev/null
-    assert_status 0
-    await "$BACKGROUND_PID"
-    assert_status 80
+    timed -0 "$2" release --force --yes "$how" "$LOCK" </dev/null
+    await -80 "$BACKGROUND_PID"
     assert_contains "$stderr" 'was revoked by'
     gone "$JOB"
     [[ $("$1" run -n "$LOCK" -- echo ran) == ran ]]
@@ -171,8 +161,7 @@ use_token() {
   "$2" renew --ttl 600s "$LOCK" "$token"
   wait_for_life "$LOCK" 61000 600000 A B C
   "$2" release "$LOCK" "$token"
-  run "$1" release "$LOCK" "$token"
-  assert_status 80
+  run -80 "$1" release "$LOCK" "$token"
   # The keeper of one hears of the release by the other.
   background sleep 600
   read -r token keeper < <("$1" acquire --json --keep-for "$BACKGROUND_PID" "$LOCK" |
@@ -196,8 +185,7 @@ keeps_out() {
 
 once() {
   "$1" run --once 1h "$LOCK" -- true it was me
-  run --separate-stderr "$2" run -vv --once 1h --once-exit-code 9 "$LOCK" -- echo ran
-  assert_status 9
+  run -9 --separate-stderr "$2" run -vv --once 1h --once-exit-code 9 "$LOCK" -- echo ran
   [[ -z $output ]] || fail "the job ran again"
   assert_contains "$stderr" 'it was me'
 }
@@ -217,8 +205,7 @@ take_several() {
   wait_until "$BOUND" queued 1 # here, although the job names the other lock first
   : >"$SCRATCH/go.$first.more"
   for first in "$holder" "$one" "$two"; do
-    await "$first"
-    assert_status 0
+    await -0 "$first"
   done
 }
 @test "versions: both take several locks in the same order" { both_ways take_several; }
@@ -234,25 +221,21 @@ tells() {
   own=$(number_of "$1")
   other=$(number_of "$2")
   REDLOCK=$1 hold -m nightly
-  run --separate-stderr "$2" status "$LOCK"
-  assert_status 0
+  run -0 --separate-stderr "$2" status "$LOCK"
   silent
   has "$LOCK: held (3 of 3 servers)" nightly \
     "warning the holder speaks version $own of the protocol, and this redlock version $other: run the same redlock everywhere"
   run --separate-stderr "$2" status --json "$LOCK"
   is 'l["holder"]["protocol"], l["holder"]["pid"], len(l["warnings"])' "($own, $HOLDER, 1)"
-  run --separate-stderr "$2" list --json
-  assert_status 0
+  run -0 --separate-stderr "$2" list --json
   is 'l["holder"]["protocol"], len(l["warnings"])' "($own, 1)"
-  run --separate-stderr "$1" status "$LOCK"
-  assert_status 0
+  run -0 --separate-stderr "$1" status "$LOCK"
   refute_contains "$output" warning
   run --separate-stderr "$2" check "$LOCK"
   assert_contains "$output" '3 of 3 servers usable, 0 failures'
   let_go
   await "$HOLDER"
-  run "$2" run "$LOCK" -- sh -c 'exit 3'
-  assert_status 3
+  run -3 "$2" run "$LOCK" -- sh -c 'exit 3'
   wait_until "$BOUND" told_of_both "$1"
   wait_until "$BOUND" told_of_both "$2"
 }
@@ -275,14 +258,11 @@ held_by() {
   for record in "$LATER" "$EARLIER"; do
     held_by "$record"
     who=$("$PYTHON" -SEIc 'import json, sys; r = json.loads(sys.argv[1]); print(r["user"] + "@" + r["host"])' "$record")
-    run --separate-stderr "$REDLOCK" run -v -n L -- echo ran
-    assert_status 1
+    run -1 --separate-stderr "$REDLOCK" run -v -n L -- echo ran
     [[ -z $output ]] || fail "the job ran"
     assert_contains "$stderr" "is held by $who (pid 7"
-    run --separate-stderr "$REDLOCK" run -s -w 1 L -- echo ran
-    assert_status 1
-    run --separate-stderr "$REDLOCK" status L
-    assert_status 0
+    run -1 --separate-stderr "$REDLOCK" run -s -w 1 L -- echo ran
+    run -0 --separate-stderr "$REDLOCK" status L
     assert_contains "$output$stderr" "and this redlock version 1: run the same"
     for server in A B C; do
       [[ $(cli "$server" get L) == "$TOKEN" ]] || fail "$server: $(cli "$server" get L)"
@@ -295,11 +275,9 @@ held_by() {
   local value server
   for value in "chaired:$TOKEN" "shared:v2;$TOKEN" "revoked:" 'cooling'; do
     everywhere set L "$value" px 600000
-    run --separate-stderr "$REDLOCK" run -w 0.8 L -- echo ran
-    assert_status 1
+    run -1 --separate-stderr "$REDLOCK" run -w 0.8 L -- echo ran
     [[ -z $output ]] || fail "the job ran beside $value"
-    run --separate-stderr "$REDLOCK" status L
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" status L
     for server in A B C; do [[ $(cli "$server" get L) == "$value" ]] || fail "$server: $(cli "$server" get L)"; done
   done
 }
@@ -310,8 +288,7 @@ held_by() {
   for server in A B C; do wait_for_key "$server" L; done
   value=retired:$(cli A get L)
   everywhere set L "$value" px 600000
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   assert_contains "$stderr" 'lock "L" was lost, stopping the job'
   gone "$JOB"
   for server in A B C; do [[ $(cli "$server" get L) == "$value" ]] || fail "$server: $(cli "$server" get L)"; done
@@ -342,8 +319,7 @@ held_by() {
   everywhere hset 'redlock:{L}:waiters' $stranger "$LATER" mood:$stranger 1
   run --separate-stderr "$REDLOCK" status --json L
   is 'l["waiting"], l["waiters"][0]["user"], l["waiters"][0]["command"]' "(1, 'u2', 'later')"
-  timed "$REDLOCK" run -w 20 L -- echo ran
-  assert_status 0
+  timed -0 "$REDLOCK" run -w 20 L -- echo ran
   [[ $output == ran ]]
   assert_between 450 "$elapsed" 15000 # its turn; without one, 20 s
   for server in A B C; do wait_for_line "$SCRATCH/heard.$server" free; done
@@ -351,8 +327,7 @@ held_by() {
 
 @test "versions: release --force revokes a lock of a later protocol" {
   held_by "$LATER"
-  run --separate-stderr "$REDLOCK" release --force --yes L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --force --yes L
   local server
   for server in A B C; do
     wait_until "$BOUND" eval '[[ $(cli "$server" get L) == "revoked:$TOKEN"* ]]'
@@ -364,8 +339,7 @@ held_by() {
   wait_until "$BOUND" eval '[[ $(cli A xlen "redlock:{L}:log") -ge 1 && $(cli B xlen "redlock:{L}:log") -ge 1 ]]'
   everywhere xadd 'redlock:{L}:log' '*' event handed_over run aa data "$LATER" count 1
   everywhere xadd 'redlock:{L}:log' '*' what ever
-  run --separate-stderr "$REDLOCK" history L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" history L
   assert_contains "$output" 3
   refute_contains "$output" handed_over
 }

@@ -49,8 +49,7 @@ timed_conflict() {
   local options
   for options in '-w 0' '-n -w 20' '-w 20 -n'; do
     # shellcheck disable=SC2086
-    timed "$REDLOCK" run $options L -- true
-    assert_status 1
+    timed -1 "$REDLOCK" run $options L -- true
     assert_between 0 "$elapsed" "$SLACK"
   done
 }
@@ -62,8 +61,7 @@ timed_conflict() {
     cli A set L somebody px 2500
     before=$(now_ms)
     expiry=$(cli A pttl L)
-    timed "$REDLOCK" run -w 20 L -- bash -c 'echo "$EPOCHREALTIME"'
-    assert_status 0
+    timed -0 "$REDLOCK" run -w 20 L -- bash -c 'echo "$EPOCHREALTIME"'
     began=$((${output//[.,]/} / 1000))
     ((began >= before + expiry)) || fail "$((before + expiry - began)) ms too soon"
     # Pauses that only doubled would have become long.
@@ -95,8 +93,7 @@ timed_conflict() {
   cli A set L "$(printf '%040d' 0)" # a redlock has it, whose releases wake waiters
   local before
   before=$(evals A)
-  run "$REDLOCK" run -w 2 L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -w 2 L -- true
   # Pauses of 100 ms, doubled each time, and a few rounds just before the limit: seven at most, with two
   # requests each. Without the doubling there are forty requests.
   assert_between 3 $(($(evals A) - before)) 17
@@ -107,14 +104,12 @@ timed_conflict() {
   background "$REDLOCK" run -vv --server-wait 30s L -- echo in
   wait_for_line "$BACKGROUND_ERR" 'acquire:'
   restart_server A
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   [[ $output == in ]]
 }
 
 @test "-n tolerates an unreachable server for two seconds, or for a shorter --server-wait" {
-  timed "$REDLOCK" run -n --server-wait 60s -S "$SCRATCH_URI/none" L -- true
-  assert_status 69
+  timed -69 "$REDLOCK" run -n --server-wait 60s -S "$SCRATCH_URI/none" L -- true
   assert_between 2000 "$elapsed" $((2000 + SLACK))
   timed_below 1900 "$REDLOCK" run -n --server-wait 200ms -S "$SCRATCH_URI/none" L -- true
   assert_status 69
@@ -122,13 +117,10 @@ timed_conflict() {
 }
 
 @test "--server-wait 0 tolerates no outage, but a server that answers is asked" {
-  run --separate-stderr "$REDLOCK" run --server-wait 0 -S "$SCRATCH_URI/none" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run --server-wait 0 -S "$SCRATCH_URI/none" L -- true
   assert_contains "$stderr" 'no such socket file'
-  run "$REDLOCK" run --server-wait 0 L -- true
-  assert_status 0
-  run "$REDLOCK" run -n --server-wait 0 -S "$A_TCP_URI/1" L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run --server-wait 0 L -- true
+  run -0 "$REDLOCK" run -n --server-wait 0 -S "$A_TCP_URI/1" L -- true
   # Also for the number, if the servers must agree on one: A alone knows an earlier one.
   start_server B
   start_server C
@@ -141,8 +133,7 @@ timed_conflict() {
 
 @test "-w bounds connecting, too" {
   black_hole
-  timed "$REDLOCK" run -w 300ms --server-wait 60s -S "$BLACK_HOLE_URI" L -- true
-  assert_status 69
+  timed -69 "$REDLOCK" run -w 300ms --server-wait 60s -S "$BLACK_HOLE_URI" L -- true
   assert_between 300 "$elapsed" $((300 + SLACK))
   assert_one_line "$stderr"
   assert_contains "$stderr" "$BLACK_HOLE_URI"
@@ -153,8 +144,7 @@ timed_conflict() {
   background "$REDLOCK" run -vv --server-wait 300ms L -- true
   wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   kill_server A
-  await "$BACKGROUND_PID"
-  assert_status 69
+  await -69 "$BACKGROUND_PID"
 }
 
 @test "-w bounds a server that is stopped, and nothing is left when it wakes" {
@@ -162,8 +152,7 @@ timed_conflict() {
   local before
   before=$(evals A)
   pause_server A
-  timed "$REDLOCK" run -w 500ms --server-wait 60s L -- true
-  assert_status 69
+  timed -69 "$REDLOCK" run -w 500ms --server-wait 60s L -- true
   assert_between 500 "$elapsed" $((500 + SLACK))
   resume_server A
   wait_until "$BOUND" has_no_keys A
@@ -176,8 +165,7 @@ timed_conflict() {
   cli A set L somebody
   timed_conflict 300ms
   kill_server A
-  timed "$REDLOCK" run -w 300ms --server-wait 5s L -- true
-  assert_status 69
+  timed -69 "$REDLOCK" run -w 300ms --server-wait 5s L -- true
 }
 
 @test "off a terminal a conflict is silent, and so is a wait that ends well" {
@@ -185,8 +173,7 @@ timed_conflict() {
   run --separate-stderr "$REDLOCK" run -n L -- true
   [[ -z $output && -z $stderr ]] || fail "$output$stderr"
   cli A set L somebody px 300
-  run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run L -- true
   [[ -z $output && -z $stderr ]] || fail "$output$stderr"
 }
 
@@ -194,11 +181,9 @@ timed_conflict() {
   LOGNAME=someone hold
   local token
   token=$(cli A get L)
-  run --separate-stderr "$REDLOCK" run -v -n L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -v -n L -- true
   [[ -z $output ]]
-  assert_contains "$stderr" "lock \"L\" is held by someone@$(hostname) (pid $HOLDER, bash -c "
-  assert_contains "$stderr" 'expires in'
+  assert_contains "$stderr" "lock \"L\" is held by someone@$(hostname) (pid $HOLDER, bash -c " 'expires in'
   refute_contains "$stderr" "$token"
   assert_one_line "$stderr"
   run --separate-stderr "$REDLOCK" run --verbose -w 1 L -- true
@@ -208,13 +193,11 @@ timed_conflict() {
 @test "with -v a key of another program's is called that, also one of another type, which stays" {
   cli A set L somebody
   run --separate-stderr "$REDLOCK" run -v -n L -- true
-  assert_contains "$stderr" 'held by another program'
-  assert_contains "$stderr" 'never expires'
+  assert_contains "$stderr" 'held by another program' 'never expires'
   refute_contains "$stderr" somebody
   cli A del L
   cli A rpush L one two
-  run --separate-stderr "$REDLOCK" run -v -n L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -v -n L -- true
   assert_contains "$stderr" "held by another program (its key is a Redis list, not a lock of redlock's)"
   [[ $(cli A llen L) == 2 ]]
 }
@@ -228,25 +211,21 @@ timed_conflict() {
 }
 
 @test "-q does not silence 69" {
-  run --separate-stderr "$REDLOCK" run -q -n --server-wait 0.1 -S "$SCRATCH_URI/none" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run -q -n --server-wait 0.1 -S "$SCRATCH_URI/none" L -- true
   assert_one_line "$stderr"
 }
 
 @test "-v tells of the acquire and the release, -vv also of each server's answers" {
-  run --separate-stderr "$REDLOCK" run -v L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -v L -- true
   [[ $stderr == 'redlock: lock "L" was acquired after '*$'\nredlock: lock "L" was released after '* ]] || fail "$stderr"
   refute_contains "$stderr" "$A_URI"
   local flags
   for flags in -vv '-v -v' '--verbose --verbose'; do
     # shellcheck disable=SC2086 # several words
-    run --separate-stderr "$REDLOCK" run $flags L -- true
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" run $flags L -- true
     assert_contains "$stderr" "$A_URI: acquire: granted"
   done
-  assert_contains "$stderr" 'lock "L" was acquired after'
-  assert_contains "$stderr" 'lock "L" was released after'
+  assert_contains "$stderr" 'lock "L" was acquired after' 'lock "L" was released after'
   [[ ! $stderr =~ [0-9a-f]{20} ]] ||
     fail "is that a token? $stderr"
 }

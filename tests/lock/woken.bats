@@ -47,8 +47,7 @@ teardown() { stop_all; }
   read -r first second third < <(in_queue A | paste -sd ' ')
   listen_in A
   let_go
-  await "$one"
-  assert_status 0
+  await -0 "$one"
   heard_by A free "$first"
   heard_by A next "$second"
   # When that one leaves, and the next one, too.
@@ -70,13 +69,11 @@ teardown() { stop_all; }
   local before
   before=$(now_ms)
   let_go
-  await "$two"
-  assert_status 0
+  await -0 "$two"
   assert_contains "$stderr" 'the lock may be ours in 500 ms'
   assert_between 0 $(($(began_at two) - before)) 15000
   kill -CONT "$one"
-  await "$one"
-  assert_status 0
+  await -0 "$one"
   assert_no_overlap "$LOG"
 }
 
@@ -91,8 +88,7 @@ teardown() { stop_all; }
   wait_until "$BOUND" eval '[[ $(cli A -a secret pubsub channels "*:wake:*" 2>/dev/null) ]]'
   [[ $(cli A -a secret -n 3 zcard 'redlock-tag:app:x{tag}:queue' 2>/dev/null) == 1 ]]
   touch "$SCRATCH/go"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   assert_contains "$stderr" 'the lock is free, and it is our turn'
   refute_contains "$stderr" secret
 }
@@ -107,8 +103,7 @@ wakes() {
   "$@"
   woken() { grep -qsF "\"PUBLISH\" \"redlock:{$LOCK}:wake:$FIRST\" \"free\"" "$SCRATCH"/monitor.[ABC]; }
   wait_until "$BOUND" woken
-  await "$one"
-  assert_status 0
+  await -0 "$one"
   wait_until "$SOON" nobody_waits
 }
 
@@ -145,8 +140,7 @@ one_waits() {
   one_waits
   wakes "$REDLOCK" release --force --yes -q L
   assert_no_overlap "$LOG"
-  await "$holder"
-  assert_status 80
+  await -80 "$holder"
 }
 
 @test "woken: by a forced release of another program's key" {
@@ -166,8 +160,7 @@ one_waits() {
   # Somebody took it on two of three servers: it is released on the third one.
   listen_in C
   for server in A B; do cli "$server" set L somebody px 3600000 >/dev/null; done
-  await "$holder"
-  assert_status 80
+  await -80 "$holder"
   heard_by C free "$FIRST"
 }
 
@@ -188,8 +181,7 @@ one_waits() {
   # It may win before it hears that it shall end. Either way it releases its votes, leaves,
   # and the next one is called.
   heard_by A free "$second"
-  await "$two"
-  assert_status 0
+  await -0 "$two"
 }
 
 @test "woken: a minimum hold tells the first two when it ends, and the first one gets the lock then" {
@@ -212,8 +204,7 @@ one_waits() {
   await "$one"
   assert_contains "$stderr" 'the lock may be ours in '
   await "$two"
-  await "$three"
-  assert_status 0
+  await -0 "$three"
   [[ $(awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' ') == 'holder one two three' ]] || fail "$(<"$LOG")"
   assert_between "$end" "$(began_at one)" $((end + 2000))
 }
@@ -230,8 +221,7 @@ one_waits() {
   [[ $(cli A exists L) == 1 ]]
   refute_contains "$(calls A)" '"PUBLISH"'
   let_go
-  await "$one"
-  assert_status 0
+  await -0 "$one"
   heard_by A free "$(calls A | head -n 1 | sed 's/.*wake:\([0-9a-f]*\).*/\1/')"
 }
 
@@ -246,9 +236,7 @@ one_waits() {
   run -0 "$REDLOCK" status L
   has 'L: held by another program (3 of 3 servers)' " waiting $(id -un)@$(uname -n) (pid $one, "
   for server in A B C; do cli "$server" del L >/dev/null; done
-  await "$one" 20
-  assert_status 0
-  await "$two" 20
-  assert_status 0
+  await -0 "$one" 20
+  await -0 "$two" 20
   assert_no_overlap "$LOG"
 }

@@ -97,8 +97,7 @@ night_run() {
   kill -KILL "$BACKGROUND_PID"
   kill -KILL "$worker" "$job"
   wait_until "$BOUND" eval '[[ $(cli A exists L)$(cli B exists L)$(cli C exists L) == 000 ]]'
-  run "$REDLOCK" run -w 10 L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -w 10 L -- true
   history L
   has ' never ended (expired or killed) ' ' exit 0 '
   history --json L
@@ -111,11 +110,9 @@ night_run() {
   wait_for "$SCRATCH/ready"
   local server
   for server in A B C; do cli "$server" set L somebody >/dev/null; done
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   for server in A B C; do cli "$server" pexpire L 1500 >/dev/null; done
-  run "$REDLOCK" run -w 30 L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -w 30 L -- true
   for server in A B C; do
     write "$server" '*' acquired 0123456789abcdef '{"host":"web1","user":"cron","held":1000}'
     write "$server" '*' revoked 0123456789abcdef '{"host":"bastion","user":"ops"}'
@@ -133,16 +130,14 @@ night_run() {
   background "$REDLOCK" run --kill-after 9s L -- sh -c 'trap "echo x >\"$0\"" TERM
     for i in $(seq 1000); do test ! -e "$1" || exit 9; sleep 0.05; done' "$SCRATCH/told" "$SCRATCH/finish"
   wait_until "$BOUND" logged A acquired
-  run --separate-stderr "$REDLOCK" release --force --yes L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --force --yes L
   wait_until "$BOUND" eval '[[ $(events A) == *revoked* ]]'
   history --json L
   outcomes forced
   is 'r[0]["has_lock"], r[0]["forced_by"]["host"]' "(True, '$(uname -n)')"
   wait_for "$SCRATCH/told"
   : >"$SCRATCH/finish"
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   history L
   has " forced by $(id -un)@$(uname -n) "
   history --json L
@@ -156,8 +151,7 @@ night_run() {
   token=$("$REDLOCK" acquire L)
   history --json L
   outcomes running
-  run "$REDLOCK" release L "$token"
-  assert_status 0
+  run -0 "$REDLOCK" release L "$token"
   history --json L
   outcomes ended
   is 'r[0]["status"], r[0]["holder"]["host"]' "(None, '$(uname -n)')"
@@ -186,8 +180,7 @@ night_run() {
   history -q L
   silent
   pause_server B
-  timed "$REDLOCK" history L
-  assert_status 69
+  timed -69 "$REDLOCK" history L
   assert_between 0 "$elapsed" 15000
   has ' exit 2 '
   assert_contains "$stderr" 'runs, or how they ended, may be missing: 1 of 3 servers could be asked, and a quorum is 2'
@@ -350,8 +343,7 @@ read_by_many() {
 @test "history: a log with lines that are too long is not read" {
   cli A eval "redis.call('XADD', KEYS[1], '*', 'event', 'skipped', 'run', 'x', 'data', string.rep('x', 2000000), 'count', '1')" \
     1 'redlock:{backup}:log' >/dev/null
-  run --separate-stderr env REDLOCK_SERVERS="$A_URI" "$REDLOCK" history --json backup
-  assert_status 69
+  run -69 --separate-stderr env REDLOCK_SERVERS="$A_URI" "$REDLOCK" history --json backup
   assert_contains "$stderr" 'its key "redlock:{backup}:log" has 2 MB in 1 lines, which are longer than any of redlock'
   is 'len(r)' 0
 }
@@ -360,8 +352,7 @@ read_by_many() {
   cli A eval "for at = 1, 9000 do
       redis.call('XADD', KEYS[1], '*', 'event', 'skipped', 'run', 'x', 'data', string.rep('x', 1700), 'count', '1')
     end" 1 'redlock:{backup}:log' >/dev/null
-  run --separate-stderr env REDLOCK_SERVERS="$A_URI" "$REDLOCK" history --json backup
-  assert_status 69
+  run -69 --separate-stderr env REDLOCK_SERVERS="$A_URI" "$REDLOCK" history --json backup
   assert_contains "$stderr" 'in 9000 lines, more than redlock reads; delete it, and keep fewer (--log-entries)'
   is 'len(r)' 0
 }
@@ -439,8 +430,7 @@ shown() { output=$(LC_ALL=$2 on_terminal "$1" "$REDLOCK" history "${@:3}"); }
   write A $((NIGHT + 5 * 3600000)) acquired cccc '{"host":"a-host-with-a-long-name.example.org","user":"somebody"}'
   night_run 8 dddd A B C
   shown 80 C.UTF-8 L
-  assert_contains "$output" '02:30'
-  assert_contains "$output" '11:30'
+  assert_contains "$output" '02:30' '11:30'
   [[ $(grep -o '[█▌▐]*' <<<"$output" | wc -l) == 3 ]] || fail "$output"
   [[ $output == *'never ended'*'?'* ]] || fail "$output"
   # Each further to the right than the one before.
@@ -470,8 +460,7 @@ sys.exit(at != sorted(at) or len(set(at)) != 4)' "$output" || fail "$output"
   acl_of_page
   cli A acl setuser "${ACL[@]}"
   export REDLOCK_SERVERS="unix://cron:password@${A_URI#unix://}"
-  run "$REDLOCK" run nightly-backup -- true
-  assert_status 0
+  run -0 "$REDLOCK" run nightly-backup -- true
   history nightly-backup
   assert_status 69
   assert_contains "$stderr" 'lacks a permission'

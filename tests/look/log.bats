@@ -15,14 +15,11 @@ setup() {
 teardown() { stop_all; }
 
 @test "log: a short run is a line on every server, with all facts about it" {
-  run "$REDLOCK" run L -- sh -c 'exit 3'
-  assert_status 3
+  run -3 "$REDLOCK" run L -- sh -c 'exit 3'
   assert_logged released
   local line
   line=$(lines "$LOGGED" | grep ^released)
-  assert_contains "$line" '"command":"sh -c '"'exit 3'"'"'
-  assert_contains "$line" '"status":3'
-  assert_contains "$line" "\"host\":\"$(uname -n)\""
+  assert_contains "$line" '"command":"sh -c '"'exit 3'"'"' '"status":3' "\"host\":\"$(uname -n)\""
   [[ $line =~ \"held\":[0-9]+ && $line =~ \"waited\":[0-9]+ && $line =~ \"fence\":[0-9]+ ]] || fail "$line"
   refute_contains "$line" reason
   assert_between $((30 * 24 * 3600 * 1000 - 60000)) "$(cli "$LOGGED" pttl "$LOG")" $((30 * 24 * 3600 * 1000))
@@ -30,11 +27,10 @@ teardown() { stop_all; }
 
 @test "log: a longer run is two lines of the same run, and no token is told" {
   local token=$SCRATCH/token
-  run "$REDLOCK" run L -- sh -c 'printf %s "$REDLOCK_TOKEN" >"$0"
+  run -0 "$REDLOCK" run L -- sh -c 'printf %s "$REDLOCK_TOKEN" >"$0"
     for i in $(seq 500); do
       test "$(redis-cli -s "$1" exists "redlock:{L}:log")" = 0 || exit 0; sleep 0.02
     done; exit 1' "$token" "$A_SOCKET"
-  assert_status 0
   # A alone has surely logged that it was acquired; that it was released, a quorum has.
   some_logged() {
     for LOGGED in A B C; do ! logged "$LOGGED" 'acquired released' || return 0; done
@@ -52,9 +48,8 @@ teardown() { stop_all; }
   local try
   for try in 1 2 3 4 5; do
     cli A del "$LOG" && cli B del "$LOG" && cli C del "$LOG"
-    run "$REDLOCK" run --ttl 30s L -- sh -c 'for s in "$@"; do redis-cli -s "$s" del L; done' job \
+    run -80 "$REDLOCK" run --ttl 30s L -- sh -c 'for s in "$@"; do redis-cli -s "$s" del L; done' job \
       "$A_SOCKET" "$B_SOCKET" "$C_SOCKET"
-    assert_status 80
     [[ $(lines A)$(lines B)$(lines C) == *'"reason":"lost"'* ]] || break
   done
   assert_logged 'released lost' || fail "in attempt $try"
@@ -79,8 +74,7 @@ last_line() {
 }
 
 @test "log: runs inside the job's, conflicts and redlock check leave nothing" {
-  run "$REDLOCK" run L -- "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run L -- "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true
   run "$REDLOCK" check L
   [[ $status == [01] ]] || fail "$output"
   assert_logged released
@@ -88,18 +82,15 @@ last_line() {
 
 @test "log: it is cut at --log-entries, and with 0 nothing is written" {
   export REDLOCK_SERVERS=$A_URI
-  run "$REDLOCK" run --log-entries 0 L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run --log-entries 0 L -- true
   [[ $(cli A exists "$LOG") == 0 ]] || fail "$(lines A)"
   cli A eval 'for i = 1, 500 do redis.call("XADD", KEYS[1], "*", "data", string.rep("x", 400)) end' 1 "$LOG"
-  REDLOCK_LOG_ENTRIES=20 run "$REDLOCK" run L -- true
-  assert_status 0
+  REDLOCK_LOG_ENTRIES=20 run -0 "$REDLOCK" run L -- true
   # In whole blocks, of 4 KB.
   assert_between 20 "$(cli A xlen "$LOG")" 60
   local value
   for value in -1 100001 many ''; do
-    run "$REDLOCK" run --log-entries "$value" L -- true
-    assert_status 64
+    run -64 "$REDLOCK" run --log-entries "$value" L -- true
     assert_contains "$output" log-entries
   done
 }
@@ -107,19 +98,16 @@ last_line() {
 @test "log: one that cannot be written disturbs nothing, not even with -v" {
   local server
   for server in A B C; do cli "$server" set "$LOG" other >/dev/null; done
-  run --separate-stderr "$REDLOCK" run -vv L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -vv L -- true
   refute_contains "$stderr" log
   [[ $(cli A get "$LOG") == other ]]
   # Nothing is heard of a line that goes by itself.
-  run --separate-stderr "$REDLOCK" run -vv L -- sleep 0.8
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -vv L -- sleep 0.8
   [[ $(grep -c ': acquire: ' <<<"$stderr") == 3 ]] || fail "$stderr"
   # Nor do servers that are down, or do not answer.
   cli B del "$LOG"
   kill_server A
-  run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run L -- true
   [[ -z $stderr ]] || fail "$stderr"
   released_on_b() { [[ $(short_events B) == released ]]; }
   wait_until "$BOUND" released_on_b

@@ -48,8 +48,7 @@ assert_nothing_else() {
 
 # run_warned TEXT: a run of true that keeps its status, and has one warning with TEXT.
 run_warned() {
-  run --separate-stderr "${AS[@]}" "$REDLOCK" run -n L -- sh -c 'exit 3'
-  assert_status 3
+  run -3 --separate-stderr "${AS[@]}" "$REDLOCK" run -n L -- sh -c 'exit 3'
   assert_one_line "$stderr"
   assert_contains "$stderr" "redlock: warning: no metrics in $REDLOCK_METRICS_FILE: $1"
 }
@@ -74,8 +73,7 @@ run_warned() {
 
   local success
   success=$(sample last_success_timestamp_seconds)
-  run "$REDLOCK" run L -- sh -c 'exit 7'
-  assert_status 7
+  run -7 "$REDLOCK" run L -- sh -c 'exit 7'
   assert_sample last_exit_status 7
   assert_sample runs_total 2
   assert_sample last_success_timestamp_seconds "$success"
@@ -83,22 +81,19 @@ run_warned() {
 }
 
 @test "metrics: written when all is over: neither while the job runs nor before the release" {
-  run "$REDLOCK" run L -- test ! -e "$FILE"
-  assert_status 0
+  run -0 "$REDLOCK" run L -- test ! -e "$FILE"
   assert_sample runs_total 1
 }
 
 @test "metrics: conflicts, with how long was waited" {
   background "$REDLOCK" run --metrics-file /dev/null L -- sh -c 'touch "$0"; exec sleep 60' "$SCRATCH/held"
   wait_until "$BOUND" test -e "$SCRATCH/held"
-  run "$REDLOCK" run -n -E 0 L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -n -E 0 L -- true
   assert_sample conflicts_total 1
   assert_sample last_exit_status 0
   assert_sample last_success_timestamp_seconds 0.000
   assert_sample last_run_timestamp_seconds 0.000
-  run "$REDLOCK" run -w 1 L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -w 1 L -- true
   assert_sample conflicts_total 2
   assert_sample runs_total 0
   assert_sample last_exit_status 1
@@ -107,8 +102,7 @@ run_warned() {
 }
 
 @test "metrics: no servers, no such command, and a signal while waiting" {
-  run "$REDLOCK" run -S redis://127.0.0.1:1 -n L -- true
-  assert_status 69
+  run -69 "$REDLOCK" run -S redis://127.0.0.1:1 -n L -- true
   assert_sample last_exit_status 69
   run -127 "$REDLOCK" run L -- /none/such
   assert_status 127
@@ -119,24 +113,20 @@ run_warned() {
   background "$REDLOCK" run -vv L -- true
   wait_for_line "$BACKGROUND_ERR" 'waiting'
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
   assert_sample last_exit_status 143
   assert_sample conflicts_total 0
 }
 
 @test "metrics: a lost lock counts, a job's own 80 does not" {
-  run "$REDLOCK" run L -- sh -c 'exit 80'
-  assert_status 80
+  run -80 "$REDLOCK" run L -- sh -c 'exit 80'
   assert_sample lost_total 0
-  run "$REDLOCK" run --ttl 1s L -- sh -c 'redis-cli -s "$0" del L; exec sleep 60' "$A_SOCKET"
-  assert_status 80
+  run -80 "$REDLOCK" run --ttl 1s L -- sh -c 'redis-cli -s "$0" del L; exec sleep 60' "$A_SOCKET"
   assert_sample lost_total 1
   assert_sample last_exit_status 80
   (($(ms last_duration_seconds) < 30000)) || fail "$(cat "$FILE")"
   # At the release only.
-  run "$REDLOCK" run L -- redis-cli -s "$A_SOCKET" set L somebody
-  assert_status 80
+  run -80 "$REDLOCK" run L -- redis-cli -s "$A_SOCKET" set L somebody
   assert_sample lost_total 2
   assert_sample runs_total 3
 }
@@ -146,8 +136,7 @@ run_warned() {
   wait_for "$SCRATCH/worker"
   wait_until "$BOUND" watches "$BACKGROUND_PID"
   kill -KILL "$(<"$SCRATCH/worker")"
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   assert_sample lost_total 1
   assert_sample last_exit_status 80
   # A job that ends before it has to be stopped: no loss.
@@ -159,8 +148,7 @@ run_warned() {
   kill -KILL "$(<"$SCRATCH/worker")"
   wait_gone "$(<"$SCRATCH/worker")"
   touch "$SCRATCH/go"
-  await "$BACKGROUND_PID"
-  assert_status 4
+  await -4 "$BACKGROUND_PID"
   assert_sample last_exit_status 4 M
   assert_sample lost_total 0 M
   [[ $(sample last_duration_seconds M) == [0-9].* && $(sample last_duration_seconds M) != 0.000 ]] || fail "$(cat "$FILE")"
@@ -175,8 +163,7 @@ run_warned() {
     pids+=("$BACKGROUND_PID")
   done
   for number in "${pids[@]}"; do
-    await "$number" 60
-    assert_status 0
+    await -0 "$number" 60
     [[ -z $stderr ]] || fail "$stderr"
   done
   for number in 1 2 3 4 5 6 7 8; do assert_sample runs_total 3 "lock$number"; done
@@ -239,8 +226,7 @@ run_warned() {
 @test "metrics: a path that cannot be is told at the start, once, unless -q" {
   export REDLOCK_METRICS_FILE=$SCRATCH/none/redlock.prom
   run_warned 'No such file or directory'
-  run --separate-stderr "$REDLOCK" run -q L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -q L -- true
   [[ -z $stderr ]] || fail "$stderr"
   background "$REDLOCK" run M -- sleep 60
   wait_for_line "$BACKGROUND_ERR" 'no metrics in'
@@ -261,8 +247,7 @@ run_warned() {
   "$REDLOCK" run L -- true
   cp "$FILE" "$SCRATCH/before"
   # Standard error goes through a pipe: bats has a file there.
-  run bash -c '(ulimit -f 0; exec "$REDLOCK" run L -- sh -c "exit 3") 2>&1 | cat; exit ${PIPESTATUS[0]}'
-  assert_status 3
+  run -3 bash -c '(ulimit -f 0; exec "$REDLOCK" run L -- sh -c "exit 3") 2>&1 | cat; exit ${PIPESTATUS[0]}'
   assert_contains "$output" 'File too large'
   cmp "$FILE" "$SCRATCH/before"
   assert_nothing_else
@@ -284,8 +269,7 @@ hold_lock() {
 @test "metrics: others that do not let go of the lock are not waited for" {
   "$REDLOCK" run L -- true
   hold_lock "$DIR/.redlock.prom.lock" '>>'
-  timed "$REDLOCK" run L -- sh -c 'exit 3'
-  assert_status 3
+  timed -3 "$REDLOCK" run L -- sh -c 'exit 3'
   assert_contains "$stderr" 'other processes keep its lock file locked'
   assert_between 1000 "$elapsed" 20000
   assert_sample runs_total 1
@@ -314,8 +298,7 @@ hold_lock() {
 @test "metrics: with --also, a run counts for each of the locks, but only if the command ran" {
   local lock began ended
   cli A set N somebody >/dev/null
-  run "$REDLOCK" run L --also N --also M -n -E 0 -- touch "$SCRATCH/ran"
-  assert_status 0
+  run -0 "$REDLOCK" run L --also N --also M -n -E 0 -- touch "$SCRATCH/ran"
   [[ ! -e $SCRATCH/ran ]] || fail 'the command ran'
   for lock in L M N; do
     assert_sample runs_total 0 "$lock"
@@ -374,8 +357,7 @@ for at, line in enumerate(lines):
   start_server C
   local now odd='q"u\o te' line first
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
-  run "$REDLOCK" list --prometheus
-  assert_status 0
+  run -0 "$REDLOCK" list --prometheus
   obeys_the_format
   assert_contains "$output" $'\nredlock_servers 3\n'
   refute_contains "$output" 'lock='
@@ -389,8 +371,7 @@ for at, line in enumerate(lines):
   background "$REDLOCK" run shared -- true
   waits() { "$REDLOCK" list --prometheus | grep -qF 'redlock_lock_waiters{lock="shared"} 1'; }
   wait_until "$BOUND" waits
-  run "$REDLOCK" list --prometheus
-  assert_status 0
+  run -0 "$REDLOCK" list --prometheus
   obeys_the_format
   for line in 'held{lock="p:q\"u\\o te"} 1' 'holders{lock="p:q\"u\\o te"} 1' 'overdue{lock="p:q\"u\\o te"} 0' \
     'waiters{lock="p:q\"u\\o te"} 0' 'holders{lock="shared"} 2' 'held{lock="cools"} 0' 'holders{lock="cools"} 0'; do
@@ -405,17 +386,14 @@ for at, line in enumerate(lines):
   run "$REDLOCK" list --prometheus 'c*'
   refute_contains "$output" shared
   kill_server C
-  run --separate-stderr "$REDLOCK" list --prometheus
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" list --prometheus
   assert_contains "$output" $'\nredlock_servers_usable 2\n'
   kill_server B
-  run --separate-stderr "$REDLOCK" list --prometheus
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" list --prometheus
   obeys_the_format
   assert_contains "$output" $'\nredlock_servers_usable 1\n'
   for line in --json --watch; do
-    run --separate-stderr "$REDLOCK" list --prometheus $line
-    assert_status 64
+    run -64 --separate-stderr "$REDLOCK" list --prometheus $line
     assert_one_line "$stderr"
   done
 }

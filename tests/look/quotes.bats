@@ -64,8 +64,7 @@ wait_until_held() { wait_for_key A "$NAME"; }
   said 80 'is not held with this token any more' "$REDLOCK" release "$NAME" "$token"
   said 80 'is not held with this token any more' "$REDLOCK" renew "$NAME" "$token"
   run on_terminal 200 "$REDLOCK" hold --for 1h -m why "$NAME"
-  assert_contains "$output" "redlock: lock \"$NAME\" is held for maintenance until "
-  assert_contains "$output" "redlock release --force '$NAME'"
+  assert_contains "$output" "redlock: lock \"$NAME\" is held for maintenance until " "redlock release --force '$NAME'"
   said 1 'is held for maintenance by' "$REDLOCK" run -v -n "$NAME" -- true
   said 0 'is free' "$REDLOCK" release --force --yes --now "$NAME"
   said 0 'is free, there is nothing to release' "$REDLOCK" release --force --yes "$NAME"
@@ -75,15 +74,12 @@ wait_until_held() { wait_for_key A "$NAME"; }
   background "$REDLOCK" run "$NAME" -- sleep 60
   wait_until_held
   # What status shows above is a heading, with the name in front.
-  run --separate-stderr "$REDLOCK" release --force --yes --wait "$NAME"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --force --yes --wait "$NAME"
   assert_contains "$stderr" "lock \"$NAME\" is revoked from "
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   assert_contains "$(<"$BACKGROUND_ERR")" "lock \"$NAME\" was revoked by "
   cli A set "$NAME" other px 60000
-  run --separate-stderr "$REDLOCK" release --force --yes "$NAME"
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" release --force --yes "$NAME"
   assert_contains "$stderr" "lock \"$NAME\" is held by another program"
 }
 

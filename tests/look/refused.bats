@@ -23,8 +23,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
 @test "refused: the number of runs, the last one and its holder, in history --refused, status and JSON" {
   local me before
   me=$(id -un)@$(uname -n)
-  run --separate-stderr "$REDLOCK" history --refused L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" history --refused L
   [[ -z $output && $stderr == 'redlock: no run of lock "L" is known to have given up' ]] || fail "$output" "$stderr"
   # Over a Unix socket, a server that has not answered the last request may drop what comes after it.
   local all=$REDLOCK_SERVERS
@@ -35,8 +34,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   run -7 "$REDLOCK" run -E 7 -w 0.2 L -- true
   run -1 "$REDLOCK" acquire -n L
   wait_until "$BOUND" knows A 4
-  run --separate-stderr "$REDLOCK" history --refused L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" history --refused L
   silent
   has "LAST" " $me 4 $me (sh -c " " redlock acquire L"
   run "$REDLOCK" status L
@@ -55,8 +53,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   await "$BACKGROUND_PID"
   run "$REDLOCK" status L
   has 'L: free' " refused $(uname -n), "
-  run "$REDLOCK" history --refused --since 3000-01-01 L
-  assert_status 64
+  run -64 "$REDLOCK" history --refused --since 3000-01-01 L
   run "$REDLOCK" history --refused --since 1ms L
   refute_contains "$output" acquire
 }
@@ -86,8 +83,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   REDLOCK_SERVERS=$A_URI run -1 "$REDLOCK" run -n L -- true # it counts, and no earlier one
   wait_until "$BOUND" knows A 1
   for option in --at=02:30 --failed --last=1 --svg=- --html=- --until=1h; do
-    run --separate-stderr "$REDLOCK" history --refused "$option" L
-    assert_status 64
+    run -64 --separate-stderr "$REDLOCK" history --refused "$option" L
     assert_one_line "$stderr"
   done
 }
@@ -105,15 +101,12 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   is '[each["count"] for each in l["refused"]][:3]' '[2, 1, 1]'
   # h5 had been forgotten, and began again at 1.
   cli A hset "$FENCE" refused:h39 'x' refused:h5 "$(printf '1 %020d {}' 0)" refused:h40 '7 9 no JSON' >/dev/null
-  run "$REDLOCK" history --json --refused L
-  assert_status 0
+  run -0 "$REDLOCK" history --json --refused L
   cli A hset "$FENCE" refused "$(printf 'h%.0s ' {1..3000})" >/dev/null
-  run "$REDLOCK" history --json --refused L
-  assert_status 0
+  run -0 "$REDLOCK" history --json --refused L
   is 'l["refused"]' '[]'
   cli A hset "$FENCE" refused "$(printf 'a%.0s ' {1..1900})" refused:a "$(printf '%01500d' 0)" >/dev/null
-  run "$REDLOCK" status L
-  assert_status 1
+  run -1 "$REDLOCK" status L
   answers 1 refuse 1 "$FENCE" h1 '{}'
   [[ $(cli A hget "$FENCE" refused | wc -w) == 32 ]] || fail "$(cli A hget "$FENCE" refused)"
 }

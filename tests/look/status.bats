@@ -72,8 +72,7 @@ is_locked() {
   has 'work: held (3 of 3 servers)' " holder $(id -un)@$(uname -n), pid " " command sh -c 'echo x" \
     " since $(date +%Y-)" ', for ' ' mode exclusive' " fence $(agreed_fence work)" \
     ' expires in ' 's, unless renewed'
-  refute_contains "$output" "$(cli A get work)"
-  refute_contains "$output" warning
+  refute_contains "$output" "$(cli A get work)" warning
   wait_for_key A 'redlock:{work}:log' # it comes a moment after the job
   local before after
   before=$(cli A dbsize; cli A get work; cli A hgetall 'redlock:{work}:holder')
@@ -177,8 +176,7 @@ is_locked() {
   is '15 < l["renewed_s_ago"] < 25' True
   list
   has 'L overdue 3/3 root@web1'
-  run --separate-stderr "$REDLOCK" run -v -w 0.2 L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -v -w 0.2 L -- true
   [[ $stderr =~ held\ by\ root@web1\ \(pid\ 7,\ b\)\;\ $late\;\ free\ in\ [0-9] ]] || fail "$stderr"
   assert_contains "$stderr" 's; giving up (status 1)'
   for id in A B C; do cli "$id" pexpire L 25000; done
@@ -286,8 +284,7 @@ is_locked() {
   is 'j["status"], j["quorum"], [s["error"] is None for s in j["servers"]]' '(1, 2, [True, True, False])'
   is 'l["agreeing"], l["answered"], l["servers"][2]["state"]' '(2, 2, None)'
   pause_server B
-  timed "$REDLOCK" status work
-  assert_status 69
+  timed -69 "$REDLOCK" status work
   assert_between 0 "$elapsed" 15000
   has 'work: not known, 1 of 3 servers could be asked' "$A_URI: held by "
   assert_contains "$stderr" "the state of lock \"work\" is not known: 1 of 3 servers could be asked, and a quorum is 2"
@@ -333,9 +330,7 @@ is_locked() {
     "$("$PYTHON" -SEIc 'import json, sys; print(json.dumps({k: sys.argv[1] for k in ("user", "host", "command", "servers")}))' "$escape")"
   status -v evil
   assert_status 0
-  refute_contains "$output" $'\e'
-  refute_contains "$output" $'\xc2\x9b'
-  refute_contains "$output" $'\nredlock: fake'
+  refute_contains "$output" $'\e' $'\xc2\x9b' $'\nredlock: fake'
   list
   refute_contains "$output" $'\e'
   everywhere hset 'redlock:{evil}:holder' $TOKEN "$(head -c 20000 /dev/zero | tr '\0' x)"
@@ -530,8 +525,7 @@ start_limited() {
     link=$1
     shift
     while [[ $1 != -- ]]; do variables+=("$1") && shift; done
-    run --separate-stderr env "${variables[@]}" "$REDLOCK" run "${@:2}" L -- "$REDLOCK" status L
-    assert_status 0
+    run -0 --separate-stderr env "${variables[@]}" "$REDLOCK" run "${@:2}" L -- "$REDLOCK" status L
     assert_contains "$output" "$link"
   }
   says https://github.test/we/ours/actions/runs/12 "${github[@]}" --

@@ -16,15 +16,12 @@ setup() {
 teardown() { stop_all; }
 
 @test "watch: only where it can draw, and not with --json" {
-  run --separate-stderr "$REDLOCK" list --watch
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" list --watch
   assert_contains "$stderr" '--watch draws on a terminal'
   run env TERM=dumb "$PYTHON" -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$REDLOCK" status --watch L
   assert_status 64
-  run --separate-stderr "$REDLOCK" list --watch --json
-  assert_status 64
-  run --separate-stderr "$REDLOCK" list --interval 1s
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" list --watch --json
+  run -64 --separate-stderr "$REDLOCK" list --interval 1s
   [[ $stderr == 'redlock: --interval needs --watch' ]] || fail "$stderr"
 }
 

@@ -100,8 +100,7 @@ run_lock() {
   start_job -vv --ttl 3s
   wait_for_line "$BACKGROUND_ERR" 'commit fence: stored'
   # A contender is refused, and told by whom.
-  run --separate-stderr "$REDLOCK" run -vv -n "$LOCK" -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -vv -n "$LOCK" -- true
   assert_contains "$stderr" "(pid "
   # So is one that waits, and stands in the queue until then.
   "$REDLOCK" run -w 60s "$LOCK" -- true 3>&- &
@@ -127,10 +126,8 @@ run_lock() {
   for server in A B C; do
     wait_until "$BOUND" eval '[[ $(cli "$server" pubsub channels) == *told:* ]]'
   done
-  run --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
-  assert_status 0
-  await "$BACKGROUND_PID"
-  assert_status 80
+  run -0 --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
+  await -80 "$BACKGROUND_PID"
   assert_contains "$stderr" 'was revoked by'
   assert_nothing_denied A B C
 }
@@ -145,8 +142,7 @@ run_lock() {
   for server in A B C; do wait_for_renewal "$server"; done
   "$REDLOCK" renew "$LOCK" "$token"
   "$REDLOCK" release "$LOCK" "$token"
-  run "$REDLOCK" renew "$LOCK" "$token"
-  assert_status 80
+  run -80 "$REDLOCK" renew "$LOCK" "$token"
   wait_gone "$keeper" # it has heard that the lock was released
   ! gone "$pid" || fail "the process was told of a loss"
   kill "$pid"
@@ -250,8 +246,7 @@ JOB
   for server in A B C; do wait_for_renewal "$server"; done
   [[ $(cli B get "$LOCK") == shared:s* ]] || fail "it was not put back"
   finish_job
-  await "$writer"
-  assert_status 5
+  await -5 "$writer"
   token=$("$REDLOCK" acquire -s "$LOCK")
   "$REDLOCK" renew "$LOCK" "$token"
   "$REDLOCK" release "$LOCK" "$token"
@@ -261,15 +256,11 @@ JOB
   background "$REDLOCK" run --slots 2 "$LOCK" -- sh -c 'exit 6'
   wait_until "$BOUND" has_key C "redlock:{$LOCK}:queue"
   "$REDLOCK" release "$LOCK" "$token"
-  await "$BACKGROUND_PID"
-  assert_status 6
-  run "$REDLOCK" release --force --now --yes "$LOCK"
-  assert_status 0
+  await -6 "$BACKGROUND_PID"
+  run -0 "$REDLOCK" release --force --now --yes "$LOCK"
   "$REDLOCK" acquire -s "$LOCK" >/dev/null
-  run "$REDLOCK" release --force --yes "$LOCK"
-  assert_status 0
-  run "$REDLOCK" release --force --now --yes "$LOCK"
-  assert_status 0
+  run -0 "$REDLOCK" release --force --yes "$LOCK"
+  run -0 "$REDLOCK" release --force --now --yes "$LOCK"
   assert_nothing_denied A B C
 }
 
@@ -315,13 +306,11 @@ two_forget() {
     one_limited "+$command"
     for _ in 1 2 3; do
       start_job --ttl 1s
-      await "$BACKGROUND_PID"
-      assert_status 80
+      await -80 "$BACKGROUND_PID"
       ! kept_up || break
       rm -f "$READY"
     done
-    assert_contains "$stderr" 'could not be renewed in time'
-    assert_contains "$stderr" 'redlock check --acl USER'
+    assert_contains "$stderr" 'could not be renewed in time' 'redlock check --acl USER'
     stop_servers
   done
 }
@@ -358,8 +347,7 @@ two_forget() {
 @test "acl: without hget who holds the lock is not known" {
   one_limited +hget
   start_job
-  run --separate-stderr "$REDLOCK" run -vv -n "$LOCK" -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -vv -n "$LOCK" -- true
   refute_contains "$stderr" '(pid '
   finish_job
   assert_status 7
@@ -369,8 +357,7 @@ two_forget() {
   local command
   for command in hget hset; do
     one_limited "+$command"
-    timed timeout "$BOUND" "$REDLOCK" run "$LOCK" -- "$REDLOCK" run --server-wait 60s "$LOCK" -- true
-    assert_status 69
+    timed -69 timeout "$BOUND" "$REDLOCK" run "$LOCK" -- "$REDLOCK" run --server-wait 60s "$LOCK" -- true
     assert_contains "$stderr" 'redlock check --acl USER'
     stop_servers
   done
@@ -390,8 +377,7 @@ two_forget() {
     one_limited "$lacking"
     run_lock -vv
     assert_status 7
-    refute_contains "$stderr" log
-    refute_contains "$stderr" permission
+    refute_contains "$stderr" log permission
     [[ $(cli A exists "redlock:{$LOCK}:log") == 0 ]]
     assert_nothing_left A
     stop_servers

@@ -101,10 +101,8 @@ ends() {
   ends 0 status -v "$LOCK"
   assert_contains "$output" 'waiting'
   : >"$FINISH"
-  await "$JOB"
-  assert_status 7
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -7 "$JOB"
+  await -0 "$BACKGROUND_PID"
   local token
   token=$("$REDLOCK" acquire "$LOCK")
   ends 0 renew "$LOCK" "$token"
@@ -114,8 +112,7 @@ ends() {
   ends 0 release "$LOCK" "$token"
   start_job
   ends 0 release --force --yes --wait "$LOCK"
-  await "$JOB"
-  assert_status 80
+  await -80 "$JOB"
   start_job -s
   ends 7 run -s -n "$LOCK" -- sh -c 'exit 7'
   ends 0 release --force --yes --now "$LOCK"

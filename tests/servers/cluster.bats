@@ -37,20 +37,17 @@ teardown() { stop_all; }
   set -f # the patterns are for redlock
   for command in list 'history L*' 'history' 'list none*'; do
     # shellcheck disable=SC2086 # several words
-    run --separate-stderr "$REDLOCK" $command
-    assert_status 69
+    run -69 --separate-stderr "$REDLOCK" $command
     assert_contains "$stderr" 'no node of the Cluster serves 8192 of the 16384 slots'
     [[ $command == *none* || ${#lines[@]} == 3 ]] || fail "$output" "$stderr"
     # shellcheck disable=SC2086 # several words
-    run --separate-stderr "$REDLOCK" $command --json
-    assert_status 69
+    run -69 --separate-stderr "$REDLOCK" $command --json
     assert_contains "$output" '"error": "no node of the Cluster serves 8192 of'
   done
   set +f
   run -0 --separate-stderr "$REDLOCK" status "${names[@]:0:2}"
   [[ -z $stderr && $(grep -c ': held' <<<"$output") == 2 ]] || fail "$output" "$stderr"
-  run --separate-stderr "$REDLOCK" status "${lost[@]:0:2}"
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" status "${lost[@]:0:2}"
   assert_contains "$output$stderr" 'no node of the Cluster serves the slot of this lock'
 }
 
@@ -63,26 +60,21 @@ teardown() { stop_all; }
   done
   for LOCK in "${names[@]}"; do
     start_job
-    timed "$REDLOCK" run -n "$LOCK" -- true
-    assert_status 1
+    timed -1 "$REDLOCK" run -n "$LOCK" -- true
     find_owner "$LOCK"
     assert_contains "$(answer "$OWNER" keys '*')" "$LOCK"
   done
-  run --separate-stderr "$REDLOCK" list
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" list
   [[ -z $stderr && ${#lines[@]} == 5 ]] || fail "$output" "$stderr"
-  run --separate-stderr "$REDLOCK" status "${names[@]}"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" status "${names[@]}"
   [[ $(grep -c ': held (1 of 1 server)' <<<"$output") == 4 ]] || fail "$output"
   for LOCK in "${names[@]}"; do let_go; done
   for JOB in "${BACKGROUND[@]}"; do
-    await "$JOB"
-    assert_status 7
+    await -7 "$JOB"
     [[ -z $stderr ]] || fail "$stderr"
   done
   for LOCK in "${names[@]}"; do
-    run --separate-stderr "$REDLOCK" history "$LOCK"
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" history "$LOCK"
     assert_contains "$output" ' 7 '
   done
   assert_clean "${CLUSTER[@]}"
@@ -92,17 +84,13 @@ teardown() { stop_all; }
   quiet_cluster 3 0
   lock_at C2
   start_job
-  run --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
-  assert_status 0
-  await "$JOB"
-  assert_status 80
+  run -0 --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
+  await -80 "$JOB"
   assert_free "$LOCK"
   start_job
-  run --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
   assert_free "$LOCK"
-  await "$JOB"
-  assert_status 80
+  await -80 "$JOB"
   wait_until_clean "${CLUSTER[@]}"
 }
 
@@ -114,36 +102,29 @@ teardown() { stop_all; }
   # Readers.
   start_job -s
   "$REDLOCK" run -n -s "$LOCK" -- true
-  run "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n "$LOCK" -- true
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   # Slots.
   start_job --slots 2
   "$REDLOCK" run -n --slots 2 "$LOCK" -- "$REDLOCK" run -n --slots 2 "$first" -- true
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   # Several locks in different slots of the Cluster.
   start_job --also "$first"
-  run "$REDLOCK" run -n "$first" -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n "$first" -- true
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   "$REDLOCK" run -n "$first" -- true
   # Maintenance.
   "$REDLOCK" hold --for 60s "$LOCK"
-  run "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n "$LOCK" -- true
   "$REDLOCK" release --force --yes "$LOCK"
   # A token.
   token=$("$REDLOCK" acquire -n --ttl 60s "$LOCK")
   token=${token%% *}
   "$REDLOCK" renew "$LOCK" "$token"
-  run "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n "$LOCK" -- true
   "$REDLOCK" release "$LOCK" "$token"
   # Once in an hour.
   "$REDLOCK" run --once 1h "$LOCK" -- touch "$SCRATCH/once"
@@ -169,9 +150,8 @@ teardown() { stop_all; }
   assert_one_line "$stderr"
   assert_contains "$stderr" "${uri%%,*} and 3 more: none of its 4 nodes can be used; node 127.0.0.1:$CLOSED_PORT: "
   # None, and no other is known.
-  REDLOCK_SERVERS=redis+cluster://127.0.0.1:$CLOSED_PORT run --separate-stderr \
+  REDLOCK_SERVERS=redis+cluster://127.0.0.1:$CLOSED_PORT run -69 --separate-stderr \
     "$REDLOCK" run -n --server-wait 0.1 "$LOCK" -- true
-  assert_status 69
   assert_one_line "$stderr"
   refute_contains "$stderr" 'none of'
   assert_contains "$stderr" "node 127.0.0.1:$CLOSED_PORT: connection refused"
@@ -212,12 +192,10 @@ teardown() { stop_all; }
   ! server_at_least 9 || nodes=() # Clusters of Valkey 9 have databases
   for node in "${nodes[@]}"; do
     local -n port=${node}_PORT
-    REDLOCK_SERVERS=redis://127.0.0.1:$port/1 run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-    assert_status 69
+    REDLOCK_SERVERS=redis://127.0.0.1:$port/1 run -69 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
     assert_contains "$stderr" 'write redis+cluster://'
   done
-  REDLOCK_SERVERS=redis://127.0.0.1:$C1_PORT run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 69
+  REDLOCK_SERVERS=redis://127.0.0.1:$C1_PORT run -69 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" 'write redis+cluster://'
 }
@@ -225,8 +203,7 @@ teardown() { stop_all; }
 @test "cluster: two URIs of one Cluster are not two servers" {
   quiet_cluster 3 1
   lock_at C1
-  REDLOCK_SERVERS="$(seeds C1 C2) $(seeds C2)" run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 78
+  REDLOCK_SERVERS="$(seeds C1 C2) $(seeds C2)" run -78 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   REDLOCK_SERVERS="$(seeds C1) $(seeds C2) $(seeds C3)" run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   [[ $status != 0 ]] || fail 'it counted one Cluster thrice'
   assert_contains "$stderr" 'same server'
@@ -242,11 +219,9 @@ teardown() { stop_all; }
   lock_at C1
   start_job
   wait_for_key C1 "$LOCK"
-  run "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n "$LOCK" -- true
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   kill_server A
   assert_free "$LOCK"
   restart_server A
@@ -303,8 +278,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
     wait_until "$BOUND" listens_sharded C1
     let_go
     ! was_told one || told=true
-    await "$JOB"
-    assert_status 7
+    await -7 "$JOB"
     ! "$told" || break
   done
   "$told" || fail 'no waiter was told'
@@ -326,8 +300,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
       let_go
       ! was_told one || told=true
       refute_contains "$stderr" warning
-      await "$JOB"
-      assert_status 7
+      await -7 "$JOB"
       ! "$told" || break
     done
     "$told" || fail "without $denied no waiter was told"
@@ -364,8 +337,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
   let_go
   was_told one
   refute_contains "$stderr" warning
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
 }
 
 @test "cluster: a forced release, and a release by token, reach the holder by a message for its slot" {
@@ -374,8 +346,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
   lock_at C1
   start_job --ttl 60s
   wait_until_listening C1
-  run --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
   await "$JOB" 10 # the next renewal is 20 s away
   assert_status 80
   background sleep 60
@@ -389,10 +360,8 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 @test "cluster: no connection reaches the job" {
   quiet_cluster 3 0
   lock_at C2
-  run "$REDLOCK" run "$LOCK" -- sh -c 'ls -l /proc/self/fd'
-  assert_status 0
-  refute_contains "$output" socket
-  refute_contains "$output" eventpoll
+  run -0 "$REDLOCK" run "$LOCK" -- sh -c 'ls -l /proc/self/fd'
+  refute_contains "$output" socket eventpoll
 }
 
 @test "cluster: a keeper keeps the lock for a process, and releases it" {
@@ -430,21 +399,16 @@ denied() {
   start_job --ttl 3s
   start_waiter one
   await_renewal "$OWNER"
-  run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   [[ -z $stderr ]] || fail "$stderr"
-  await "$one"
-  assert_status 0
+  await -0 "$one"
   [[ -z $(denied) ]] || fail "denied: $(denied)"
-  run --separate-stderr "$REDLOCK" list
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" list
   assert_contains "$stderr" 'cluster|slots'
   each_node acl setuser cron '+cluster|slots' +scan >/dev/null
-  run --separate-stderr "$REDLOCK" list
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" list
 }
 
 @test "cluster: with TLS, also where a redirection leads" {
@@ -452,20 +416,16 @@ denied() {
   local LOCK names=() node
   for node in "${CLUSTER[@]}"; do
     lock_at "$node"
-    run --separate-stderr "$REDLOCK" run -n --tls-ca "$TLS/ca.crt" "$LOCK" -- true
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" run -n --tls-ca "$TLS/ca.crt" "$LOCK" -- true
     [[ -z $stderr ]] || fail "$stderr"
   done
   start_job --tls-ca "$TLS/ca.crt"
-  run --separate-stderr "$REDLOCK" list --tls-ca "$TLS/ca.crt"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" list --tls-ca "$TLS/ca.crt"
   assert_contains "$output" "$LOCK"
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   # Without the system's certificates, which a loaded machine may not read in time.
-  SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 69
+  SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null run -69 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   assert_contains "$stderr" certificate
 }
 
@@ -535,8 +495,7 @@ cpu_of_children() {
   hostile_server asks "127.0.0.1:$HOSTILE_PORT"
   lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
   hostile_server ends-subscriptions "$SCRATCH/subscriptions"
-  REDLOCK_SERVERS=redis+cluster://127.0.0.1:$HOSTILE_PORT run "$REDLOCK" run -w 2 "$LOCK" -- true
-  assert_status 1
+  REDLOCK_SERVERS=redis+cluster://127.0.0.1:$HOSTILE_PORT run -1 "$REDLOCK" run -w 2 "$LOCK" -- true
   assert_between 1 "$(stat -c %s "$SCRATCH/subscriptions")" 40
 }
 
@@ -564,8 +523,7 @@ cpu_of_children() {
   local node
   for node in "${CLUSTER[@]}"; do
     lock_at "$node"
-    REDLOCK_SERVERS="$(seeds C1)" run --separate-stderr "$REDLOCK" run -n "$LOCK" -- "$REDLOCK" list
-    assert_status 0
+    REDLOCK_SERVERS="$(seeds C1)" run -0 --separate-stderr "$REDLOCK" run -n "$LOCK" -- "$REDLOCK" list
     assert_contains "$output" "$LOCK"
     [[ -z $stderr ]] || fail "$stderr"
   done

@@ -28,8 +28,7 @@ teardown() { stop_all; }
   cluster_finish_migration "$slot" C1 C2
   wait_until "$BOUND" has_renewed C2
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean "${CLUSTER[@]}"
 }
 
@@ -42,8 +41,7 @@ teardown() { stop_all; }
   cluster_begin_migration "$slot" C1 C2
   cluster_move_keys "$slot" C1 C2 "$LOCK"
   # For a job that comes, some keys are missing on each node.
-  run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" "moves the lock's slot to another node"
   renew_soon
@@ -52,8 +50,7 @@ teardown() { stop_all; }
   cluster_finish_migration "$slot" C1 C2
   wait_until "$BOUND" has_renewed C2
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean "${CLUSTER[@]}"
 }
 
@@ -70,8 +67,7 @@ teardown() { stop_all; }
   # The renewal, over a connection to C1 that is still there.
   wait_until "$BOUND" has_renewed C2
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   [[ -z $stderr ]] || fail "$stderr"
   was_told one
   refute_contains "$stderr" warning
@@ -90,8 +86,7 @@ teardown() { stop_all; }
   let_go
   was_told one
   refute_contains "$stderr" warning
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   assert_sent_sharded C2
 }
 
@@ -120,8 +115,7 @@ teardown() { stop_all; }
   wait_until "$BOUND" has_refused C2 "$refused"
   cluster_move_keys "$slot" C2 C1
   cluster_finish_migration "$slot" C2 C1
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   [[ -z $stderr ]] || fail "$stderr"
   wait_until_clean "${CLUSTER[@]}"
 }
@@ -142,8 +136,7 @@ teardown() { stop_all; }
   say_ok C3 cluster setslot "$foreign" node "${NODE_IDS[C1]}"
   wait_until "$BOUND" has_more_renewals C3 "$before"
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   [[ -z $stderr ]] || fail "$stderr"
   wait_until_clean "${CLUSTER[@]}"
 }
@@ -168,8 +161,7 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
   start_job
   cluster_migrate_slot "$(cluster_slot "$LOCK")" C1 C3
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   [[ -z $stderr ]] || fail "$stderr"
   wait_until_clean "${CLUSTER[@]}"
 }
@@ -188,11 +180,9 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
   await_takeover C1
   wait_until "$BOUND" has_renewed C4
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean C4
-  run "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
-  assert_status 0
+  run -0 "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
   ((output > fence)) || fail "$output after $fence"
 }
 
@@ -207,8 +197,7 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
   await_takeover C1
   wait_until "$BOUND" has_renewed C4
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean C4
 }
 
@@ -220,8 +209,7 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
   kill_server C1
   await_takeover C1
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean C4
 }
 
@@ -233,10 +221,8 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
   wait_until "$BOUND" replica_has C4 "redlock:{$LOCK}:queue"
   cluster_failover C4
   let_go
-  await "$JOB"
-  assert_status 7
-  await "$one"
-  assert_status 0
+  await -7 "$JOB"
+  await -0 "$one"
   wait_until_clean C4
 }
 
@@ -258,10 +244,8 @@ fail_over_without_key() {
   start_job
   freeze_in_renewal C1
   fail_over_without_key
-  await "$JOB"
-  assert_status 80
-  assert_contains "$stderr" "lock \"$LOCK\" was lost"
-  assert_contains "$stderr" 'the lock is gone there'
+  await -80 "$JOB"
+  assert_contains "$stderr" "lock \"$LOCK\" was lost" 'the lock is gone there'
   assert_free "$LOCK"
 }
 
@@ -277,7 +261,6 @@ fail_over_without_key() {
   fail_over_without_key
   wait_for_key C4 "$LOCK"
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean C4 A B
 }

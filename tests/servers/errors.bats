@@ -19,8 +19,7 @@ teardown() { stop_all; }
 # line with the URI as it may be shown ($SHOWN, or the URI) and each TEXT.
 unavailable() {
   local text
-  timed "$REDLOCK" run --server-wait 300ms -S "$1" L -- touch "$SCRATCH/ran"
-  assert_status 69
+  timed -69 "$REDLOCK" run --server-wait 300ms -S "$1" L -- touch "$SCRATCH/ran"
   [[ -z $output && ! -e $SCRATCH/ran ]]
   assert_one_line "$stderr"
   for text in "${SHOWN-$1}: " "${@:2}"; do assert_contains "$stderr" "$text"; done
@@ -29,8 +28,7 @@ unavailable() {
 # fatal URI TEXT…: the same, and there is no waiting for it to pass.
 fatal() {
   local text
-  timed "$REDLOCK" run --server-wait 60s -S "$1" L -- touch "$SCRATCH/ran"
-  assert_status 69
+  timed -69 "$REDLOCK" run --server-wait 60s -S "$1" L -- touch "$SCRATCH/ran"
   assert_between 0 "$elapsed" 30000
   [[ -z $output && ! -e $SCRATCH/ran ]]
   assert_one_line "$stderr"
@@ -81,16 +79,14 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 @test "no connection within the time-out" {
   black_hole
   unavailable "$BLACK_HOLE_URI"
-  run --separate-stderr "$REDLOCK" run -vv --ttl 1s --server-wait 600ms -S "$BLACK_HOLE_URI" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run -vv --ttl 1s --server-wait 600ms -S "$BLACK_HOLE_URI" L -- true
   assert_contains "$stderr" "$BLACK_HOLE_URI: acquire: no connection within 100 ms; is the host up"
 }
 
 @test "a server that does not answer" {
   pause_server A
   unset REDLOCK_SERVER_TIMEOUT
-  run --separate-stderr "$REDLOCK" run -vv --server-wait 600ms -S "$A_URI" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run -vv --server-wait 600ms -S "$A_URI" L -- true
   assert_contains "$stderr" "$A_URI: acquire: did not answer within 200 ms; it is stopped, overloaded or cut off"
   SHOWN="unix://:***@${A_URI#unix://}" unavailable "unix://:secret@${A_URI#unix://}"
   refute_contains "$stderr" secret
@@ -100,15 +96,13 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   pause_server A
   unset REDLOCK_SERVER_TIMEOUT
   # The first round is given up after 200 ms, the second lasts from 250 or 300 ms to 450 or 500 ms.
-  run --separate-stderr "$REDLOCK" run --server-wait 400ms -S "$A_URI" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run --server-wait 400ms -S "$A_URI" L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" "$A_URI: did not answer within 200 ms; it is stopped, overloaded or cut off"
 }
 
 @test "the same server twice" {
-  run --separate-stderr "$REDLOCK" run -S "$A_URI" -S "$A_URI?db=1" L -- true
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" run -S "$A_URI" -S "$A_URI?db=1" L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" 'twice'
 }
@@ -202,8 +196,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
     places=$(places)
     wait_until "$BOUND" eval '[[ $(places) != "$places" ]]' # it is renewed
     : >"$SCRATCH/end$flag"
-    await "$BACKGROUND_PID"
-    assert_status 0
+    await -0 "$BACKGROUND_PID"
     "$REDLOCK" release L "$token"
     assert_no_key A L
     cli A config set maxmemory 0
@@ -245,8 +238,7 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
   printf -v deep '*1\\r\\n%.0s' {1..2000}
   for answer in '*2147483647\r\n' '$536870912\r\n' '*1000000000\r\n*1000000000\r\n' "$deep" '$99999999999999999999\r\n'; do
     garbage_server "$answer"
-    timed "$REDLOCK" run -w 1 --server-wait 300ms -S "$GARBAGE_URI" L -- true
-    assert_status 69
+    timed -69 "$REDLOCK" run -w 1 --server-wait 300ms -S "$GARBAGE_URI" L -- true
     assert_one_line "$stderr"
     assert_between 0 "$elapsed" 20000
   done
@@ -255,8 +247,7 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
 @test "a server's words come without control bytes" {
   garbage_server '-ERR \e[31mred\x07 and ever so long: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n'
   # One question: this server answers a release, two commands in one packet, only once.
-  timed "$REDLOCK" run --server-wait 0 -S "$GARBAGE_URI" L -- true
-  assert_status 69
+  timed -69 "$REDLOCK" run --server-wait 0 -S "$GARBAGE_URI" L -- true
   assert_contains "$stderr" 'answered with an error'
   [[ $stderr != *[$'\e\a']* ]]
 }
@@ -271,17 +262,14 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
   echo s3cret >"$SCRATCH/password"
   local look='for pid in $(ps -o ppid= -p "$PPID") "$PPID" "$$"; do tr "\0" " " <"/proc/$pid/cmdline"; done
     REDISCLI_AUTH=$(cat "$1") redis-cli -s "$0" hgetall "redlock:{L}:holder"'
-  run "$REDLOCK" run -vv -S "$P_TCP_URI" --password-file "$SCRATCH/password" L -- \
+  run -0 "$REDLOCK" run -vv -S "$P_TCP_URI" --password-file "$SCRATCH/password" L -- \
     sh -c "$look" "$P_SOCKET" "$SCRATCH/password"
-  assert_status 0
   assert_contains "$output" '"pid":'
   refute_contains "$output" s3cret
-  run env REDLOCK_PASSWORD=s3cret "$REDLOCK" run -vv -S "$P_TCP_URI" L -- \
+  run -0 env REDLOCK_PASSWORD=s3cret "$REDLOCK" run -vv -S "$P_TCP_URI" L -- \
     sh -c "$look" "$P_SOCKET" "$SCRATCH/password"
-  assert_status 0
   refute_contains "$output" s3cret
-  run "$REDLOCK" run -vv -S "redis://:s3cret@127.0.0.1:$P_PORT" L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -vv -S "redis://:s3cret@127.0.0.1:$P_PORT" L -- true
   assert_contains "$output" "redis://:***@127.0.0.1:$P_PORT: acquire: granted"
   refute_contains "$output" s3cret
 }

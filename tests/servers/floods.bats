@@ -40,8 +40,7 @@ teardown() { stop_all; }
 @test "floods: history reads a limited part of a log, and says so" {
   hostile_server endless-log
   REDLOCK_SERVER_TIMEOUT=5s meets history history-json
-  assert_contains "$output" 'history: status 69'
-  assert_contains "$output" "$HOSTILE_URI could not be asked: has answered with more than 64 MiB"
+  assert_contains "$output" 'history: status 69' "$HOSTILE_URI could not be asked: has answered with more than 64 MiB"
   stop_servers
   hostile_server same-line
   REDLOCK_SERVER_TIMEOUT=5s meets history

@@ -69,11 +69,9 @@ is_renewed() {
     is_renewed "$from"
     finish_atomic_migration "$from" "$to"
     is_renewed "$to"
-    run "$REDLOCK" run -n "$LOCK" -- true
-    assert_status 1
+    run -1 "$REDLOCK" run -n "$LOCK" -- true
     let_go
-    await "$JOB"
-    assert_status 7
+    await -7 "$JOB"
     [[ -z $stderr ]] || fail "$option: $stderr"
     was_told one
     refute_contains "$stderr" warning
@@ -97,8 +95,7 @@ is_renewed() {
     [[ $from == C1 ]] && from=C2 to=C1 || from=C1 to=C2
   done
   for each in "${BACKGROUND[@]}"; do
-    await "$each" 120
-    assert_status 0
+    await -0 "$each" 120
     [[ -z $stderr ]] || fail "$stderr"
   done
   assert_no_overlap "$SCRATCH/log"

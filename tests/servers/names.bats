@@ -57,8 +57,7 @@ named() {
 # holds URI: the lock is had, at the first attempt.
 holds() {
   named run -vv -n -S "$1" L -- echo in
-  timed "${NAMED[@]}"
-  assert_status 0
+  timed -0 "${NAMED[@]}"
   [[ $output == in ]]
   [[ $(grep -c ': acquire: ' <<<"$stderr") == 1 ]] || fail "$stderr"
 }
@@ -73,8 +72,7 @@ has_ipv6() {
   hosts 127.0.0.1 db1.test
   holds "redis://db1.test:$A_PORT"
   named run --server-wait 60s -S "redis://db2.test:$A_PORT" L -- true
-  timed "${NAMED[@]}"
-  assert_status 69
+  timed -69 "${NAMED[@]}"
   assert_between 0 "$elapsed" 10000
   assert_contains "$stderr" 'cannot resolve "db2.test": no such host'
 }
@@ -93,8 +91,7 @@ has_ipv6() {
   holds "redis://db1.test:$A_PORT"
   # With a short ttl there are 100 ms for all three.
   named run -vv -n --ttl 1s -S "redis://db1.test:$A_PORT" L -- echo in
-  timed "${NAMED[@]}"
-  assert_status 0
+  timed -0 "${NAMED[@]}"
 }
 
 @test "names: an address that takes connections and does not answer is passed over the next time" {
@@ -120,16 +117,14 @@ has_ipv6() {
   black_hole 127.0.0.2 "$(free_port)"
   hosts 127.0.0.2 db1.test 127.0.0.3 db1.test
   named run --server-wait 300ms -S "redis://db1.test:$BLACK_HOLE_PORT" L -- true
-  timed "${NAMED[@]}"
-  assert_status 69
+  timed -69 "${NAMED[@]}"
   assert_contains "$stderr" 'no connection within 1000 ms'
   # The last one fails immediately, and the first one is not given up for that.
   hosts 127.0.0.2 db1.test 255.255.255.255 db1.test
   timed "${NAMED[@]}"
   assert_contains "$stderr" 'no connection within 1000 ms'
   hosts 127.0.0.3 db1.test 127.0.0.4 db1.test
-  timed "${NAMED[@]}"
-  assert_status 69
+  timed -69 "${NAMED[@]}"
   assert_contains "$stderr" 'connection refused'
 }
 
@@ -168,16 +163,14 @@ has_ipv6() {
   timed_below 900 "${NAMED[@]}" # connecting may take 1 s
   assert_status 0
   named run --server-wait 300ms -S "redis://db1.test:$A_PORT" L -- true
-  timed "${NAMED[@]}"
-  assert_status 69
+  timed -69 "${NAMED[@]}"
   assert_contains "$stderr" 'its name was not resolved within 1000 ms'
   assert_between 0 "$elapsed" 20000
   named run -S "redis://db1.test:$A_PORT" L -- true
   background "${NAMED[@]}"
   wait_until "$BOUND" eval '(($(ls "/proc/$BACKGROUND_PID/task" | wc -l) > 1))'
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
 }
 
 @test "names: a resolver that hangs is not asked again as long as it does" {
@@ -205,8 +198,7 @@ has_ipv6() {
   hosts 127.0.0.2 db1.test
   wait_for_key M L
   : >"$SCRATCH/finish"
-  await "$BACKGROUND_PID"
-  assert_status 7
+  await -7 "$BACKGROUND_PID"
   wait_until "$BOUND" has_no_keys M
 }
 
@@ -236,6 +228,5 @@ SLOW
   : >"$SCRATCH/answer"
   wait_until 8 has_key A L # one that never ends is waited for for 10 s
   : >"$SCRATCH/finish"
-  await "$BACKGROUND_PID"
-  assert_status 7
+  await -7 "$BACKGROUND_PID"
 }

@@ -192,8 +192,7 @@ hung_up_by() {
   # Whoever comes now, gets it: the job is being stopped, or will be at the next renewal.
   cli A set L theirs px 60000
   cli B set L theirs px 60000
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   [[ $(cli A get L) == theirs && $(cli B get L) == theirs ]]
   wait_until_free C
 }
@@ -276,8 +275,7 @@ has_one_client() { [[ $(answer "$1" info clients) == *connected_clients:1[!0-9]*
     background "$REDLOCK" run -vv -w 60 L -- true
     wait_until "$BOUND" has_texts "$BACKGROUND_ERR" "$A_URI: acquire: refused" 5
     kill -TERM "$BACKGROUND_PID"
-    await "$BACKGROUND_PID"
-    assert_status 143
+    await -143 "$BACKGROUND_PID"
     resume_server C
     rests_with_nothing C
   done
@@ -314,7 +312,6 @@ renews_at_word() {
   background "$REDLOCK" run -vv --server-wait 60s -S "$D_URI" L -- true
   wait_until "$BOUND" has_texts "$BACKGROUND_ERR" 'acquire: did not answer' 3
   resume_server D
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   assert_no_key D L
 }

@@ -94,8 +94,7 @@ assert_unavailable() {
   closed_port
   REDLOCK_SERVERS="$A_URI $CLOSED_URI $BLACK_HOLE_URI"
   assert_unavailable
-  assert_contains "$stderr" "$CLOSED_URI: "
-  assert_contains "$stderr" "$BLACK_HOLE_URI: "
+  assert_contains "$stderr" "$CLOSED_URI: " "$BLACK_HOLE_URI: "
   wait_until_free A
 }
 
@@ -105,8 +104,7 @@ assert_unavailable() {
   kill_server B
   start_waiting
   launch_server B "$SCRATCH/server.B"
-  await "$BACKGROUND_PID" 20
-  assert_status 0
+  await -0 "$BACKGROUND_PID" 20
   [[ $output == ran ]] || fail "output: $output"
   assert_nothing_left B C
 }
@@ -123,8 +121,7 @@ start_waiting() {
   pause_server B
   start_waiting
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
   [[ -z $output ]] || fail "the job ran: $output"
   wait_until_free C
   resume_server B
@@ -135,8 +132,7 @@ start_waiting() {
 
 @test "of two servers both are needed" {
   servers 2
-  run "$REDLOCK" run L -- sh -c 'exit 7'
-  assert_status 7
+  run -7 "$REDLOCK" run L -- sh -c 'exit 7'
   kill_server B
   assert_unavailable B
   wait_until_free A
@@ -156,8 +152,7 @@ start_waiting() {
   servers 4
   cli A set L theirs px 60000
   cli B set L theirs px 60000
-  run "$REDLOCK" run -n L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- true
   wait_until_free C D
   [[ $(cli A get L) == theirs && $(cli B get L) == theirs ]]
 }
@@ -177,8 +172,7 @@ start_waiting() {
   kill_server A
   kill_server B
   cli C set L theirs px 60000
-  run "$REDLOCK" run -n L -- echo ran # of three that answer, two would grant
-  assert_status 1
+  run -1 "$REDLOCK" run -n L -- echo ran # of three that answer, two would grant
   [[ -z $output ]] || fail "the job ran"
   wait_until_free D E
 }
@@ -197,8 +191,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   background "$REDLOCK" run -vv L -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/answered"
   wait_for_line "$BACKGROUND_ERR" "127.0.0.1:$C_PORT: acquire: wrong"
   : >"$SCRATCH/answered"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   refute_contains "$(<"$BACKGROUND_ERR")" :wrong@
 }
 
@@ -211,8 +204,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   assert_status 69
   [[ -z $output ]] || fail "the job ran"
   took_less_than 20000
-  assert_contains "$stderr" "127.0.0.1:$B_PORT: wrong"
-  assert_contains "$stderr" "127.0.0.1:$C_PORT: wrong"
+  assert_contains "$stderr" "127.0.0.1:$B_PORT: wrong" "127.0.0.1:$C_PORT: wrong"
   refute_contains "$stderr" 'has not answered yet' # A is healthy
   refute_contains "$stderr" :wrong@
   wait_until_free A
@@ -242,17 +234,14 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   background "$REDLOCK" run -S "$A_URI" L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/held"
   local holder=$BACKGROUND_PID
   wait_for "$SCRATCH/held"
-  run --separate-stderr "$REDLOCK" run -n L -- echo ran
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -n L -- echo ran
   [[ $output == ran ]]
-  assert_contains "$stderr" 'warning: lock "L" is held by '
-  assert_contains "$stderr" "with other servers than here ($A_URI)"
+  assert_contains "$stderr" 'warning: lock "L" is held by ' "with other servers than here ($A_URI)"
   run --separate-stderr "$REDLOCK" run -w 0.8 -S "$C_URI" -S "$B_URI" -S "$A_URI" L -- true
   [[ $(grep -c 'with other servers' <<<"$stderr") == 1 ]] || fail "$stderr"
   # One server and that one with another always share it. After the time-out of a server, a second here, it is known
   # that A has a holder, and no contender that is about to give up.
-  run --separate-stderr "$REDLOCK" run -w 2.5 -S "$B_URI" -S "$A_URI" L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -w 2.5 -S "$B_URI" -S "$A_URI" L -- true
   [[ $stderr != *warning* && $stderr != *'other servers'* ]] || fail "$stderr"
   assert_contains "$stderr" 'lock "L" is still held by '
   run --separate-stderr "$REDLOCK" run -v -w 2.5 -S "$B_URI" -S "$A_URI" L -- true
@@ -264,7 +253,6 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   # The same servers in another order are the same.
   background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/again"
   wait_for "$SCRATCH/again"
-  run --separate-stderr "$REDLOCK" run -w 0.8 -S "$C_URI" -S "$B_URI" -S "$A_URI" L -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -w 0.8 -S "$C_URI" -S "$B_URI" -S "$A_URI" L -- true
   [[ $stderr != *'other servers'* ]] || fail "$stderr"
 }

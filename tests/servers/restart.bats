@@ -28,20 +28,16 @@ age() {
 
 @test "a new installation is usable immediately, and again" {
   start_servers A B C
-  run --separate-stderr "$REDLOCK" run -n L -- echo one
-  assert_status 0
-  run --separate-stderr "$REDLOCK" run -n L -- echo two
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -n L -- echo one
+  run -0 --separate-stderr "$REDLOCK" run -n L -- echo two
 }
 
 @test "a new installation needs all of its servers" {
   start_servers A B C
   kill_server C
-  run --separate-stderr "$REDLOCK" run -w 1 L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run -w 1 L -- true
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'was started recently and may have forgotten a lock'
-  assert_contains "$stderr" '--restart-grace'
+  assert_contains "$stderr" 'was started recently and may have forgotten a lock' '--restart-grace'
   wait_until_clean A B
 }
 
@@ -59,8 +55,7 @@ age() {
   done
   kill -0 "$BACKGROUND_PID"
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
 }
 
 @test "a majority restarted empty at the same time lets nobody in, though it has no lock" {
@@ -82,40 +77,32 @@ age() {
   assert_one_line "$stderr"
   assert_contains "$stderr" 'trusted in'
   # When their time has come they are servers like any other.
-  run "$REDLOCK" run --ttl 3s -w 15 --server-wait 15s L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run --ttl 3s -w 15 --server-wait 15s L -- true
 }
 
 @test "a server restarted with an old copy of its data says so and writes nothing" {
   export REDLOCK_RESTART_GRACE=30
   start_servers A
-  run "$REDLOCK" run L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run L -- true
   # As after a restart from a snapshot: the trace of the name is of another life.
   cli A hset 'redlock:{L}:fence' run_id 0123456789012345678901234567890123456789
   local before
   before=$(cli A hgetall 'redlock:{L}:fence')
-  run --separate-stderr "$REDLOCK" run -n --server-wait 300ms L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run -n --server-wait 300ms L -- true
   assert_contains "$stderr" 'was restarted'
   has_no_keys A
   [[ $(cli A hgetall 'redlock:{L}:fence') == "$before" ]]
-  run "$REDLOCK" run -n --restart-grace 0 L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -n --restart-grace 0 L -- true
 }
 
 @test "a ttl above the restart grace is refused where there are several servers" {
   start_servers A B C
-  run --separate-stderr "$REDLOCK" run --ttl 2m L -- true
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" run --ttl 2m L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" '--restart-grace'
-  run "$REDLOCK" run --ttl 2m --restart-grace 2m L -- true
-  assert_status 0
-  run "$REDLOCK" run --ttl 2m --restart-grace 0 L -- true
-  assert_status 0
-  run "$REDLOCK" run -S "$A_URI" --ttl 2m L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run --ttl 2m --restart-grace 2m L -- true
+  run -0 "$REDLOCK" run --ttl 2m --restart-grace 0 L -- true
+  run -0 "$REDLOCK" run -S "$A_URI" --ttl 2m L -- true
 }
 
 @test "a ttl that suits no job blocks neither release nor a look at the lock" {
@@ -136,8 +123,7 @@ age() {
 
 @test "one server under two addresses is an error, and nothing stays locked" {
   start_server A --tcp
-  run --separate-stderr "$REDLOCK" run -S "$A_URI" -S "$A_TCP_URI" L -- true
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" run -S "$A_URI" -S "$A_TCP_URI" L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" 'one and the same server'
   assert_nothing_left A

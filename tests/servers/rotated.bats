@@ -43,11 +43,9 @@ all_went_on() {
   [[ -z $(<"$HOLDER_ERR") ]] || fail "$(<"$HOLDER_ERR")"
   run -0 "$REDLOCK" release K "$token"
   : >"$SCRATCH/go"
-  await "$HOLDER"
-  assert_status 0
+  await -0 "$HOLDER"
   [[ -z $stderr ]] || fail "$stderr"
-  await "$WAITER"
-  assert_status 0
+  await -0 "$WAITER"
   [[ $output == in ]]
 }
 
@@ -130,8 +128,7 @@ refused_since() { (($(refusals) > $1)); }
   background bash -c 'exec "$REDLOCK" run --ttl 3s --password-file <(echo old) L -- sh -c "echo >ready; sleep 60"'
   wait_for ready
   new_password A
-  await "$BACKGROUND_PID"
-  assert_status 80
+  await -80 "$BACKGROUND_PID"
   assert_contains "$stderr" 'wrong user or password'
 }
 
@@ -172,8 +169,7 @@ moves() {
   new_password "${@:3}"
   wait_until "$BOUND" renewed "$2" L
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  await -143 "$BACKGROUND_PID"
   [[ -z $stderr ]] || fail "$stderr"
 }
 
@@ -289,7 +285,6 @@ start_pair() {
 @test "moved: an address that never led to a primary is said as before" {
   start_pair
   lead_to B
-  timed "$REDLOCK" run --server-wait 60s L -- true
-  assert_status 69
+  timed -69 "$REDLOCK" run --server-wait 60s L -- true
   assert_contains "$stderr" 'is a replica and can give no vote'
 }

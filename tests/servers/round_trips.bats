@@ -67,12 +67,10 @@ best_below() {
 # if A knows the scripts from an earlier run.
 takes() {
   local before
-  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://${2}127.0.0.1:$A_PROXY_PORT$3" L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://${2}127.0.0.1:$A_PROXY_PORT$3" L -- true
   round_trips_of A "${@:4}"
   before=$round_trips
-  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://${2}127.0.0.1:$A_PROXY_PORT$3" L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://${2}127.0.0.1:$A_PROXY_PORT$3" L -- true
   round_trips_of A "${@:4}"
   [[ $((round_trips - before)) == "$1" ]] || fail "$before and $round_trips: $(cat "$A_PROXY_STATS")"
   # The first request went twice.
@@ -105,8 +103,7 @@ takes() {
   run -0 "$REDLOCK" run -S "$A_URI" other -- true # A knows the scripts now
   cli A set L theirs px 60000
   # With a log, the server is also told of the refusal. redlock does not wait for that answer, but it may come in time.
-  run "$REDLOCK" run -n --log-entries 0 "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT" L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n --log-entries 0 "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT" L -- true
   round_trips_of A
   [[ $round_trips == 2 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
   run_in_vain() { "$REDLOCK" run -q -n "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT" L -- true || (($? == 1)); }
@@ -152,8 +149,7 @@ level_fences() {
     round_trips_of "$name"
     before[$name]=$round_trips
   done
-  run "$REDLOCK" run "${PATIENTLY[@]}" "${servers[@]}" L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run "${PATIENTLY[@]}" "${servers[@]}" L -- true
   local counted=() spent
   for name in A B C D E; do
     round_trips_of "$name"
@@ -188,8 +184,7 @@ level_fences() {
       redis.call("SET", "L" .. i, string.rep("0123456789", 4), "PX", 600000)
       redis.call("HSET", "redlock:{L" .. i .. "}:holder", "none", "{}")
     end' 0 >/dev/null
-  run "$REDLOCK" list --server-timeout 6s -S "redis://127.0.0.1:$A_PROXY_PORT"
-  assert_status 0
+  run -0 "$REDLOCK" list --server-timeout 6s -S "redis://127.0.0.1:$A_PROXY_PORT"
   [[ $(wc -l <<<"$output") == 41 ]] || fail "$output"
   round_trips_of A
   # One by one it is eighty.

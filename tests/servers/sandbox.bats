@@ -94,8 +94,7 @@ DIR* opendir(const char* path) {
 SHIM
   background env LD_LIBRARY_PATH="$SCRATCH" LD_PRELOAD=shim.so ASAN_OPTIONS=verify_asan_link_order=0 \
     "$REDLOCK" sandbox -N 1 -- sh -c 'exit 7'
-  await "$BACKGROUND_PID"
-  assert_status 7
+  await -7 "$BACKGROUND_PID"
   directory_empty
 }
 
@@ -122,16 +121,14 @@ SHIM
 @test "TERM and HUP go to the command, and its status comes back" {
   start_sandbox 1
   kill -TERM "$SANDBOX"
-  await "$SANDBOX"
-  assert_status 9
+  await -9 "$SANDBOX"
   [[ $(<"$SCRATCH/job.signals") == TERM ]]
   assert_nothing_left
 
   rm "$SCRATCH"/job*
   start_sandbox 1
   kill -HUP "$SANDBOX"
-  await "$SANDBOX"
-  assert_status 8
+  await -8 "$SANDBOX"
   [[ $(<"$SCRATCH/job.signals") == HUP ]]
   assert_nothing_left
 }
@@ -140,8 +137,7 @@ SHIM
   start_sandbox 1
   kill -INT "$SANDBOX"
   kill -TERM "$JOB"
-  await "$SANDBOX"
-  assert_status 9
+  await -9 "$SANDBOX"
 }
 
 @test "under nohup a hang-up does nothing" {
@@ -160,16 +156,14 @@ while True:
   wait_for "$SCRATCH/ready"
   kill -HUP "$BACKGROUND_PID"
   kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 9
+  await -9 "$BACKGROUND_PID"
   [[ $output == $'SIG_IGN\nSIGTERM' ]]
 }
 
 @test "killed by SIGKILL: no server and no directory is left, and the command is told" {
   start_sandbox 3
   kill -KILL "$SANDBOX"
-  await "$SANDBOX"
-  assert_status 137
+  await -137 "$SANDBOX"
   assert_nothing_left
   wait_gone "$JOB"
   [[ $(<"$SCRATCH/job.signals") == TERM ]]
@@ -182,8 +176,7 @@ while True:
   kill -KILL "${keeper// /}"
   for pid in "${SERVERS[@]}"; do wait_gone "$pid"; done
   kill -TERM "$SANDBOX"
-  await "$SANDBOX"
-  assert_status 9
+  await -9 "$SANDBOX"
   directory_empty
 }
 
@@ -195,8 +188,7 @@ while True:
   PATH=$SCRATCH/bin:$PATH background "$REDLOCK" sandbox -N 1 -- true
   wait_for "$SCRATCH/started"
   kill -INT "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 130
+  await -130 "$BACKGROUND_PID"
   # At once: not only when the 10 s are over in which servers must answer.
   wait_gone "$(<"$SCRATCH/started")" 8
   wait_until "$BOUND" directory_empty
@@ -218,8 +210,7 @@ while True:
 @test "no server program: 69, and what to install" {
   mkdir "$SCRATCH/bin"
   PATH=$SCRATCH/bin run -69 "$REDLOCK" sandbox -N 1 -- true
-  assert_contains "$output" 'redis-server'
-  assert_contains "$output" 'apt-get install redis-tools'
+  assert_contains "$output" 'redis-server' 'apt-get install redis-tools'
   [[ ${#lines[@]} == 1 ]]
   directory_empty
 }
@@ -229,8 +220,7 @@ while True:
   printf '#!/bin/sh\necho "cannot, because of this"\nexit 1\n' >"$SCRATCH/bin/redis-server"
   chmod +x "$SCRATCH/bin/redis-server"
   PATH=$SCRATCH/bin:$PATH run -69 "$REDLOCK" sandbox -N 3 -- true
-  assert_contains "$output" "$SCRATCH/bin/redis-server did not start"
-  assert_contains "$output" 'cannot, because of this'
+  assert_contains "$output" "$SCRATCH/bin/redis-server did not start" 'cannot, because of this'
   directory_empty
 }
 
@@ -244,13 +234,11 @@ while True:
   TMPDIR=$PWD/'% #é' run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
   [[ $output == locked ]]
   TMPDIR='% #é' run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
-  assert_contains "$output" 'unix:///'
-  assert_contains "$output" '%25%20%23%C3%A9/redlock-sandbox.'
+  assert_contains "$output" 'unix:///' '%25%20%23%C3%A9/redlock-sandbox.'
   TMPDIR=$PWD/$(echo long*) run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
   assert_contains "$output" 'unix:///tmp/redlock-sandbox.'
   TMPDIR=$PWD/none run -71 "$REDLOCK" sandbox -N 1 -- true
-  assert_contains "$output" "$PWD/none"
-  assert_contains "$output" 'set TMPDIR'
+  assert_contains "$output" "$PWD/none" 'set TMPDIR'
 }
 
 @test "without standard input and output, too" {
@@ -262,8 +250,7 @@ while True:
 
 @test "on a terminal it says what was started and how to leave" {
   run -0 script -qec "'$REDLOCK' sandbox -N 2 -- true" /dev/null </dev/null
-  assert_contains "$output" "2 private servers in $TMPDIR/redlock-sandbox."
-  assert_contains "$output" 'gone when true ends'
+  assert_contains "$output" "2 private servers in $TMPDIR/redlock-sandbox." 'gone when true ends'
   refute_contains "$output" 'try: '
 }
 
@@ -385,8 +372,7 @@ while True:
     refute_contains "$(<"$SCRATCH/arguments")" "$password"
     [[ -z $(find "$TMPDIR" -type f -perm /077 -exec grep -l "$password" {} +) ]]
     kill -TERM "$JOB"
-    await "$SANDBOX"
-    assert_status 9
+    await -9 "$SANDBOX"
     directory_empty
     for pid in "${SERVERS[@]}"; do gone "$pid"; done
   done
@@ -398,8 +384,7 @@ while True:
     rm -f "$SCRATCH"/job*
     start_sandbox 6 "$kind"
     kill -KILL "$SANDBOX"
-    await "$SANDBOX"
-    assert_status 137
+    await -137 "$SANDBOX"
     assert_nothing_left
     wait_gone "$JOB"
   done
@@ -412,8 +397,7 @@ while True:
     pids+=("$BACKGROUND_PID")
   done
   for pid in "${pids[@]}"; do
-    await "$pid"
-    assert_status 0
+    await -0 "$pid"
     grep -oE '127.0.0.1:[0-9]+' <<<"$output" >>"$SCRATCH/addresses"
   done
   [[ $(wc -l <"$SCRATCH/addresses") == 18 && -z $(sort "$SCRATCH/addresses" | uniq -d) ]]
@@ -455,8 +439,7 @@ END
   taken_ports 1000
   for kind in --cluster --sentinel; do
     run -69 "$REDLOCK" sandbox "$kind" -- true
-    assert_contains "$output" "$SCRATCH/bin/redis-server did not start"
-    assert_contains "$output" 'Address already in use'
+    assert_contains "$output" "$SCRATCH/bin/redis-server did not start" 'Address already in use'
     directory_empty
   done
 }

@@ -73,18 +73,14 @@ fake_sentinel() { hostile_server names "$@"; }
   try_run
   assert_status 1
   wait_for_key D1 "$LOCK"
-  run --separate-stderr "$REDLOCK" status "$LOCK"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" status "$LOCK"
   assert_contains "$output" 'L: held (1 of 1 server)'
-  run --separate-stderr "$REDLOCK" list
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" list
   [[ ${#lines[@]} == 2 && -z $stderr ]] || fail "$output" "$stderr"
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   [[ -z $stderr ]] || fail "$stderr"
-  run --separate-stderr "$REDLOCK" history "$LOCK"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" history "$LOCK"
   assert_contains "$output" ' 7 '
   local token
   token=$("$REDLOCK" acquire -n --ttl 60s "$LOCK")
@@ -102,16 +98,14 @@ fake_sentinel() { hostile_server names "$@"; }
   start_job
   [[ $(cli D1 -n 3 exists "$LOCK") == 1 ]] || fail "$(cli D1 info keyspace)"
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
 }
 
 @test "sentinel: check finds nothing wrong" {
   quiet_sentinels --appendonly yes
   run --separate-stderr "$REDLOCK" check -v --replicas 1 "$LOCK"
   [[ $status == 0 ]] || fail "$output" "$stderr"
-  assert_contains "$output" 'trial'
-  assert_contains "$output" '0 failures, 0 warnings'
+  assert_contains "$output" 'trial' '0 failures, 0 warnings'
   run --separate-stderr "$REDLOCK" check -v "$LOCK"
   assert_contains "$output" 'use --replicas 1 on every host, or set min-replicas-to-write 1 there'
   assert_contains "$output" '0 failures, 1 warning'
@@ -135,11 +129,9 @@ fake_sentinel() { hostile_server names "$@"; }
   find_primary
   wait_until "$BOUND" has_renewed "$PRIMARY"
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean "$PRIMARY"
-  run "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
-  assert_status 0
+  run -0 "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
   ((output > fence)) || fail "$output after $fence"
 }
 
@@ -155,8 +147,7 @@ fake_sentinel() { hostile_server names "$@"; }
   find_primary
   wait_until "$BOUND" has_renewed "$PRIMARY"
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean "$PRIMARY"
 }
 
@@ -171,11 +162,9 @@ fake_sentinel() { hostile_server names "$@"; }
   pause_server D1
   await_other_primary D1
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   [[ $stderr != *confirmed* ]] || fail "the lock stayed: $stderr"
-  await "$waiter"
-  assert_status 0
+  await -0 "$waiter"
   find_primary
   wait_until_clean "$PRIMARY"
 }
@@ -189,10 +178,8 @@ fake_sentinel() { hostile_server names "$@"; }
   wait_for_key D3 "redlock:{$LOCK}:queue"
   sentinel_failover
   let_go
-  await "$JOB"
-  assert_status 7
-  await "$waiter"
-  assert_status 0
+  await -7 "$JOB"
+  await -0 "$waiter"
   find_primary
   wait_until_clean "$PRIMARY"
 }
@@ -205,8 +192,7 @@ fake_sentinel() { hostile_server names "$@"; }
   [[ $(cli D2 exists "$LOCK") == 0 ]] || fail 'the replica has it'
   freeze_in_renewal D1
   kill_server D1
-  await "$JOB"
-  assert_status 80
+  await -80 "$JOB"
   assert_contains "$stderr" 'the lock is gone there'
 }
 
@@ -244,8 +230,7 @@ has_moved_to() {
   wait_until "$BOUND" has_moved_to "$PRIMARY"
   wait_until "$BOUND" has_renewed "$PRIMARY"
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean "$PRIMARY"
 }
 
@@ -265,10 +250,8 @@ has_moved_to() {
   cli D1 flushall >/dev/null
   ours "$waiter" || fail 'the waiter has the lock'
   let_go
-  await "$JOB"
-  assert_status 7
-  await "$waiter"
-  assert_status 0
+  await -7 "$JOB"
+  await -0 "$waiter"
 }
 
 @test "sentinel: one that has not heard of the latest fail-over does not lead back to the old primary" {
@@ -302,8 +285,7 @@ has_moved_to() {
   try_run
   says 'Sentinel 127.0.0.1:' 'connection refused'
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   wait_until_clean D1
 }
 
@@ -338,12 +320,10 @@ HANG
   timed_below 480 "$REDLOCK" run -n "$LOCK" -- true # the other two are a majority
   assert_status 0
   pause_server S2
-  timed "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 0
+  timed -0 "$REDLOCK" run -n "$LOCK" -- true
   ((elapsed >= 400)) || fail "$elapsed ms" # -n gives up after two seconds
   pause_server S3
-  timed "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 69
+  timed -69 "$REDLOCK" run -n "$LOCK" -- true
   assert_one_line "$stderr"
 }
 
@@ -382,8 +362,7 @@ HANG
   says 'is a replica'
   background "$REDLOCK" run --server-wait 20s "$LOCK" -- true
   cli D2 replicaof no one
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
 }
 
 # ---- passwords, users, TLS ------------------------------------------------------------------
@@ -432,14 +411,11 @@ denied() {
   start_job --ttl 3s
   background "$REDLOCK" run "$LOCK" -- true
   await_renewal D1
-  run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   [[ -z $stderr ]] || fail "$stderr"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   # ROLE shows a replica immediately; without it, the lock's own scripts tell.
   [[ $(denied D1 S1 S2 S3) == role ]] || fail "denied: $(denied D1 S1 S2 S3)"
   fake_sentinel 127.0.0.1 "$D2_PORT" 9
@@ -452,8 +428,7 @@ denied() {
   start_job --tls-ca "$TLS/ca.crt" --ttl 3s
   await_renewal D1
   let_go
-  await "$JOB"
-  assert_status 7
+  await -7 "$JOB"
   # Without the system's certificates, which a loaded machine may not read in time.
   SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null try_run
   says "Sentinel 127.0.0.1:" certificate

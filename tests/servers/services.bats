@@ -34,8 +34,7 @@ user() { [[ $(cli "$1" acl setuser app reset on '>password' '~*' '&*' +@all "${@
   local command
   for command in memory info config client script wait; do
     user A "-$command"
-    run --separate-stderr "$REDLOCK" run "$LOCK" -- sh -c 'exit 7'
-    assert_status 7
+    run -7 --separate-stderr "$REDLOCK" run "$LOCK" -- sh -c 'exit 7'
     [[ -z $stderr ]] || fail "$command: $stderr"
     case $command in
     memory) checks 1 'give it +memory' ;;
@@ -44,8 +43,7 @@ user() { [[ $(cli "$1" acl setuser app reset on '>password' '~*' '&*' +@all "${@
     esac
   done
   # No job runs for a vote that replicas do not have.
-  run --separate-stderr "$REDLOCK" run --server-wait 0.2 --replicas 1 "$LOCK" -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run --server-wait 0.2 --replicas 1 "$LOCK" -- true
   assert_contains "$stderr" "no permissions to run the 'wait' command"
 }
 
@@ -60,8 +58,7 @@ user() { [[ $(cli "$1" acl setuser app reset on '>password' '~*' '&*' +@all "${@
 
 @test "services: one database" {
   start_server A --databases 1
-  REDLOCK_SERVERS="$A_URI?db=1" run --separate-stderr "$REDLOCK" run --server-wait 0.2 "$LOCK" -- true
-  assert_status 69
+  REDLOCK_SERVERS="$A_URI?db=1" run -69 --separate-stderr "$REDLOCK" run --server-wait 0.2 "$LOCK" -- true
   assert_contains "$stderr" 'has no database of this number'
 }
 
@@ -153,8 +150,7 @@ are_votes_unconnected() { [[ $(cli A client list | grep -c ' sub=0 ') == 1 ]]; }
   start_server A
   service A no-scripts
   export REDLOCK_SERVERS=redis://$SERVICE
-  run --separate-stderr "$REDLOCK" run "$LOCK" -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run "$LOCK" -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" 'runs no Lua scripts, which redlock needs'
 }
@@ -170,15 +166,12 @@ are_votes_unconnected() { [[ $(cli A client list | grep -c ' sub=0 ') == 1 ]]; }
   local older=$BACKGROUND_PID
   wait_until "$BOUND" has_key A "redlock:{$LOCK}:newest"
   background "$REDLOCK" run --newest "$LOCK" -- true
-  await "$older"
-  assert_status 1
+  await -1 "$older"
   assert_contains "$stderr" 'superseded by'
   let_go
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   "$REDLOCK" run --build 3 "$LOCK" -- true
-  run --separate-stderr "$REDLOCK" run --build 2 "$LOCK" -- true
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" run --build 2 "$LOCK" -- true
   assert_contains "$stderr" 'build 2 is older than 3'
   "$REDLOCK" run --as redisson -n R -- "$REDLOCK" status R
 }

@@ -82,10 +82,8 @@ job_outlives() {
   hears_not A wake
   wait_until "$BOUND" hears A wake
   : >"$FINISH"
-  await "$BACKGROUND_PID"
-  assert_status 0
-  await "$job"
-  assert_status 7
+  await -0 "$BACKGROUND_PID"
+  await -7 "$job"
   # Late requests leave nothing.
   deliver
   wait_until_clean A
@@ -105,8 +103,7 @@ job_outlives() {
   wait_for "$READY"
   wait_for_key C L # by a repair, over the new connection
   : >"$FINISH"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   export REDLOCK_SERVERS=$names
   wait_until_free A B C
   local before

@@ -36,8 +36,7 @@ teardown() { stop_all; }
 
 # holds ARG…: the run gets the lock.
 holds() {
-  run --separate-stderr "$REDLOCK" run -n "$@" L -- echo in
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -n "$@" L -- echo in
   [[ $output == in && -z $stderr ]] || fail "$stderr"
 }
 
@@ -50,8 +49,7 @@ assert_no_connection() {
     arguments+=("$1")
     shift
   done
-  timed "$REDLOCK" run --server-wait 60s -S "$uri" "${arguments[@]}" L -- touch "$SCRATCH/ran"
-  assert_status 69
+  timed -69 "$REDLOCK" run --server-wait 60s -S "$uri" "${arguments[@]}" L -- touch "$SCRATCH/ran"
   assert_between 0 "$elapsed" 10000
   [[ -z $output && ! -e $SCRATCH/ran ]]
   assert_one_line "$stderr"
@@ -60,8 +58,7 @@ assert_no_connection() {
 
 # misconfigured TEXT ARG…: 78 with one line that has TEXT, before anything is connected to.
 misconfigured() {
-  run --separate-stderr "$REDLOCK" run --server-wait 60s -S "rediss://127.0.0.1:$(free_port)" "${@:2}" L -- true
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" run --server-wait 60s -S "rediss://127.0.0.1:$(free_port)" "${@:2}" L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" "$1"
 }
@@ -85,11 +82,9 @@ misconfigured() {
   wait_for_key A L
   in_two() { [[ $(cli B -n 2 exists L) == 1 ]]; }
   wait_until "$BOUND" in_two
-  run "$REDLOCK" run -n "${servers[@]}" L -- true
-  assert_status 1
+  run -1 "$REDLOCK" run -n "${servers[@]}" L -- true
   : >"$SCRATCH/finish"
-  await "$BACKGROUND_PID"
-  assert_status 7
+  await -7 "$BACKGROUND_PID"
   assert_contains "$stderr" "rediss://cron:***@localhost:$A_TLS_PORT: acquire: granted"
   refute_contains "$stderr" s3cret
   for server in A B C; do wait_until "$BOUND" has_no_keys "$server"; done
@@ -154,8 +149,7 @@ misconfigured() {
 
 @test "tls: --tls-insecure believes everybody, and warns" {
   start_tls_server A expired
-  run --separate-stderr "$REDLOCK" run --tls-insecure -S "$A_TLS_URI" L -- echo in
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run --tls-insecure -S "$A_TLS_URI" L -- echo in
   assert_one_line "$stderr"
   assert_contains "$stderr" 'warning: certificates are not verified'
   REDLOCK_TLS_INSECURE=1 holds -q -S "$A_TLS_URI"
@@ -241,8 +235,7 @@ config"
     install -m 0 "$TLS/client.key" "$SCRATCH/forbidden"
     misconfigured 'Permission denied' "${cert[@]}" --tls-key "$SCRATCH/forbidden"
   fi
-  run --separate-stderr "$REDLOCK" run -S rediss://h --tls-sni 10.0.0.1 L -- true
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" run -S rediss://h --tls-sni 10.0.0.1 L -- true
   assert_contains "$stderr" --tls-sni
 }
 
@@ -251,8 +244,7 @@ config"
 @test "tls: a port for plain text, of Redis and of another program" {
   start_server A --tcp
   # Redis waits for the end of what it takes for a command, unless the packet happens to contain a newline.
-  run --separate-stderr "$REDLOCK" run --server-wait 300ms -S "rediss://127.0.0.1:$A_PORT" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run --server-wait 300ms -S "rediss://127.0.0.1:$A_PORT" L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" 'does not speak TLS'
   garbage_server 'HTTP/1.1 400 Bad Request\r\n\r\n'
@@ -261,8 +253,7 @@ config"
 
 @test "tls: plain text to a port for TLS" {
   start_tls_server A server
-  run --separate-stderr "$REDLOCK" run --server-wait 300ms -S "redis://127.0.0.1:$A_TLS_PORT" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run --server-wait 300ms -S "redis://127.0.0.1:$A_TLS_PORT" L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" 'does it want TLS (rediss://)'
   # Others than Redis say so.
@@ -276,8 +267,7 @@ config"
   # nothing.
   for answer in '' '\x16\x03\x03\xff\xff' '\x15\x03\x03\x00\x02\x02\x50' '\x16\x03\x03\x00\x04\x02\x00\x00\x00'; do
     garbage_server "$answer"
-    run --separate-stderr "$REDLOCK" run --server-wait 300ms -S "rediss://127.0.0.1:$GARBAGE_PORT" L -- true
-    assert_status 69
+    run -69 --separate-stderr "$REDLOCK" run --server-wait 300ms -S "rediss://127.0.0.1:$GARBAGE_PORT" L -- true
     assert_one_line "$stderr"
     assert_contains "$stderr" "rediss://127.0.0.1:$GARBAGE_PORT: "
   done
@@ -289,12 +279,10 @@ config"
   start_tls_server A server
   start_tls_server B expired
   start_tls_server C server
-  run --separate-stderr "$REDLOCK" run -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- echo in
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- echo in
   [[ $output == in ]]
   start_tls_server D expired
-  timed "$REDLOCK" run --server-wait 60s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$D_TLS_URI" L -- true
-  assert_status 69
+  timed -69 "$REDLOCK" run --server-wait 60s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$D_TLS_URI" L -- true
   assert_between 0 "$elapsed" 10000
   wait_until "$BOUND" has_no_keys A
 }
@@ -306,8 +294,7 @@ config"
   pause_server B
   timed_below 900 "$REDLOCK" run -vv -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- echo in # connecting may take 1 s
   assert_status 0
-  run --separate-stderr "$REDLOCK" run --server-wait 300ms -S "$B_TLS_URI" L -- true
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run --server-wait 300ms -S "$B_TLS_URI" L -- true
   assert_contains "$stderr" 'no TLS handshake within 1000 ms'
 }
 
@@ -331,10 +318,9 @@ PARTS
   start_tls_server A server
   local uri
   for uri in "$A_TLS_URI" "$A_TCP_URI"; do
-    run --separate-stderr env LD_LIBRARY_PATH="$SCRATCH" LD_PRELOAD=parts.so \
+    run -0 --separate-stderr env LD_LIBRARY_PATH="$SCRATCH" LD_PRELOAD=parts.so \
       ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
       "$REDLOCK" run -n -S "$uri" L -- echo in
-    assert_status 0
     [[ $output == in && -z $stderr ]] || fail "$stderr"
     assert_nothing_left A
   done
@@ -357,8 +343,7 @@ PARTS
   restart_server B
   wait_for_line "$BACKGROUND_ERR" "$B_TLS_URI: repair: granted"
   : >"$SCRATCH/finish"
-  await "$BACKGROUND_PID"
-  assert_status 7
+  await -7 "$BACKGROUND_PID"
 }
 
 @test "tls: one connection from the acquire to the release, though a worker goes on with it, and one to listen" {
@@ -370,8 +355,7 @@ PARTS
     sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/finish"
   wait_for_line "$BACKGROUND_ERR" 'renew: renewed'
   : >"$SCRATCH/finish"
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   refute_contains "$stderr" closed
   after=$(cli A info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
   ((after == before + 3)) || fail "$((after - before - 1)) connections" # ours, and the one that asks
@@ -385,8 +369,7 @@ PARTS
   [[ $output =~ ok\ +certificate\ +'the certificate expires in ' ]] || fail "$output" "$stderr"
   run --separate-stderr "$REDLOCK" check -S "$B_TLS_URI"
   [[ $output =~ ^"$B_TLS_URI".*warning\ +certificate\ +'the certificate expires in 3 days' ]] || fail "$output" "$stderr"
-  run --separate-stderr "$REDLOCK" check -S "$A_TLS_URI" --tls-ca "$TLS/other.crt"
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" check -S "$A_TLS_URI" --tls-ca "$TLS/other.crt"
   assert_contains "$output" 'not trusted here'
 }
 

@@ -31,8 +31,7 @@ refuses() {
   local words
   for words in --help -h help 'run --help' 'run -h' 'help run' 'sandbox --help' 'help sandbox' 'run L --help'; do
     # shellcheck disable=SC2086
-    run --separate-stderr "$REDLOCK" $words
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" $words
     [[ -z $stderr ]]
     assert_contains "$output" Usage:
   done
@@ -42,8 +41,7 @@ refuses() {
   local words
   for words in --version -V 'run --version' 'run -V'; do
     # shellcheck disable=SC2086
-    run --separate-stderr "$REDLOCK" $words
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" $words
     # The first line is the version alone. The numbers below it are those of the libraries that are linked in.
     [[ ${lines[0]} =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"
     grep -qxF "${lines[1]#protocol }." <(sed -n 's/^It is protocol version //p' "$SOURCE/man/redlock-protocol.7") ||
@@ -84,8 +82,7 @@ too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !
 }
 
 @test "help that cannot be written is an error" {
-  run bash -c '"$REDLOCK" --help >/dev/full'
-  assert_status 71
+  run -71 bash -c '"$REDLOCK" --help >/dev/full'
 }
 
 @test "mistakes are told with what to do" {
@@ -150,11 +147,9 @@ too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !
   local option
   for option in -n --nb --nonblock --nonblocking '-w 0' '-w .1' '--wait 100ms' '--timeout 0.1s'; do
     # shellcheck disable=SC2086
-    run "$REDLOCK" run $option L -- true
-    assert_status 1
+    run -1 "$REDLOCK" run $option L -- true
     # shellcheck disable=SC2086
-    run "$REDLOCK" run $option -E 9 L -- true
-    assert_status 9
+    run -9 "$REDLOCK" run $option -E 9 L -- true
   done
 }
 

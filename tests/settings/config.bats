@@ -39,8 +39,7 @@ is() {
 # assert_file_rejected TEXT LINE…: the file with these lines is an error of one line with TEXT.
 assert_file_rejected() {
   write "${@:2}"
-  run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" run L -- true
   [[ -z $output ]] || fail "$output"
   assert_one_line "$stderr"
   assert_contains "$stderr" "$1"
@@ -51,8 +50,7 @@ assert_file_rejected() {
   export REDLOCK_SERVER_TIMOUT=1s REDLOCK_URL=s3cret REDLOCK_HELD='' REDLOCK_FENCE=1
   export REDLOCK_SERVICE_HOST=10.0.0.1 REDLOCK_PORT=tcp://10.0.0.1:80 REDLOCK_PORT_80_TCP_ADDR=10.0.0.1
   export REDLOCK_REDIS_SERVICE_HOST=10.0.0.1 REDLOCK_REDIS_PORT_6379_TCP=tcp://10.0.0.1:6379 # by Kubernetes
-  run --separate-stderr "$REDLOCK" config
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" config
   [[ $(sort <<<"$stderr") == "redlock: warning: unknown variable 'REDLOCK_SERVER_TIMOUT', did you mean REDLOCK_SERVER_TIMEOUT?
 redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
 }
@@ -71,10 +69,8 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
     'servers = [' '  "redis://db1",' '  "unix:///run/redis.sock",' ']' \
     'ttl = "50s"' 'kill-after = 2.5' 'server-timeout = "1s"' 'server-wait = 7' \
     'restart-grace = "5m"' 'prefix = "app:"' 'password = "s3cret"'
-  run "$REDLOCK" config
-  assert_status 0
-  assert_contains "$output" 'redis://:***@db1:6379 '
-  assert_contains "$output" 'unix://:***@/run/redis.sock '
+  run -0 "$REDLOCK" config
+  assert_contains "$output" 'redis://:***@db1:6379 ' 'unix://:***@/run/redis.sock '
   refute_contains "$output" s3cret
   is ttl '50s redlock.toml:7'
   is kill-after '2500ms redlock.toml:8'
@@ -85,8 +81,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   is password '*** redlock.toml:13'
   is password-file '- default'
   write 'servers = ["redis://db1"]' 'password-file = "/dev/null"'
-  run --separate-stderr "$REDLOCK" config
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" config
   assert_contains "$stderr" "$REDLOCK_CONFIG:2: password-file \"/dev/null\": it is empty"
 }
 
@@ -113,26 +108,21 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   REDLOCK_TTL=40s is ttl '40s REDLOCK_TTL'
   is ttl '35s --ttl' --ttl 35
   write 'ttl = "50s"' 'tttl = 7'
-  run "$REDLOCK" config --ttl 35
-  assert_status 78
+  run -78 "$REDLOCK" config --ttl 35
 }
 
 @test "config: a file that is named must be there, the usual one need not" {
   local how
   rm -f "$REDLOCK_CONFIG"
-  run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" run L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" "REDLOCK_CONFIG \"$REDLOCK_CONFIG\": No such file"
-  run --separate-stderr "$REDLOCK" run --config "$SCRATCH" L -- true
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" run --config "$SCRATCH" L -- true
   assert_contains "$stderr" 'Is a directory'
-  run --separate-stderr "$REDLOCK" run --config= L -- true
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" run --config= L -- true
   [[ ! -e /etc/redlock.toml ]] || skip 'this machine has an /etc/redlock.toml'
   for how in '' /dev/null; do
-    REDLOCK_CONFIG=$how run --separate-stderr "$REDLOCK" config
-    assert_status 0
+    REDLOCK_CONFIG=$how run -0 --separate-stderr "$REDLOCK" config
     [[ -z $stderr ]] || fail "$stderr"
   done
 }
@@ -181,8 +171,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
     'servers = ["redis://:s3cret@a", "redis://:s3cret@a/2"]'
   assert_file_rejected 'no servers are configured' 'ttl = 9'
   assert_file_rejected "servers = [\"redis://HOST\"] into $REDLOCK_CONFIG" 'ttl = 9'
-  REDLOCK_CONFIG=/dev/null run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 78
+  REDLOCK_CONFIG=/dev/null run -78 --separate-stderr "$REDLOCK" run L -- true
   [[ $stderr == *'set REDLOCK_SERVERS (to try'* ]] || fail "$stderr"
 }
 
@@ -210,12 +199,10 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   assert_file_rejected "$REDLOCK_CONFIG:3: ttl: line 1 sets it, too; remove one of the two" 'ttl = 50' '' 'ttl = 60'
   assert_file_rejected "$REDLOCK_CONFIG:1: there are no [tables] in this file; remove this line" '[redlock]' 'ttl = 60'
   write 'password = 99999999999999999999'
-  run --separate-stderr "$REDLOCK" config
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" config
   refute_contains "$stderr" 9999
   head -c 300000 /dev/zero | tr '\0' '#' >"$REDLOCK_CONFIG"
-  run --separate-stderr "$REDLOCK" config
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" config
   assert_contains "$stderr" 'too long'
 }
 
@@ -232,12 +219,10 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
     unset REDLOCK_SERVERS
     write "$text"
     [[ $text == servers* ]] || export REDLOCK_SERVERS=redis://one
-    run --separate-stderr "$REDLOCK" config
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" config
     [[ -z $stderr ]] || fail "$stderr"
     chmod 604 "$REDLOCK_CONFIG"
-    run --separate-stderr "$REDLOCK" config
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" config
     assert_one_line "$stderr"
     assert_contains "$stderr" "redlock: warning: others may read '$REDLOCK_CONFIG', which holds a password; chmod "
     refute_contains "$stderr$output" s3cret
@@ -263,8 +248,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   while IFS='|' read -r text may what; do
     write "$text"
     chmod 646 "$REDLOCK_CONFIG"
-    run --separate-stderr "$REDLOCK" config
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" config
     assert_one_line "$stderr"
     assert_contains "$stderr" "redlock: warning: others may $may '$REDLOCK_CONFIG', which $what; chmod "
   done <<<'password = "s3cret"|read and write|holds a password
@@ -280,12 +264,10 @@ on-lost = "logger lost"|write|controls what redlock does'
   echo s3cret >"$file"
   while IFS='|' read -r mode what; do
     chmod "$mode" "$file"
-    run --separate-stderr "$REDLOCK" config --password-file "$file"
-    assert_status 0
+    run -0 --separate-stderr "$REDLOCK" config --password-file "$file"
     if [[ -n $what ]]; then
       assert_one_line "$stderr"
-      assert_contains "$stderr" "redlock: warning: others may $what '$file', which holds a password; chmod "
-      assert_contains "$stderr" "$file"
+      assert_contains "$stderr" "redlock: warning: others may $what '$file', which holds a password; chmod " "$file"
     else
       [[ -z $stderr ]] || fail "$mode: $stderr"
     fi
@@ -295,11 +277,9 @@ on-lost = "logger lost"|write|controls what redlock does'
 604|read
 602|write
 666|read and write'
-  run --separate-stderr "$REDLOCK" config --password-file <(cat "$file")
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" config --password-file <(cat "$file")
   [[ -z $stderr ]] || fail "$stderr"
-  run --separate-stderr "$REDLOCK" config --password-file /dev/stdin <"$file"
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" config --password-file /dev/stdin <"$file"
   [[ -z $stderr ]] || fail "$stderr"
   run --separate-stderr "$REDLOCK" run -q -n -S "redis://127.0.0.1:$(free_port)" --server-wait 0 \
     --password-file "$file" L -- true
@@ -326,11 +306,9 @@ on-lost = "logger lost"|write|controls what redlock does'
   unset REDLOCK_SERVERS
   write "servers = [\"$A_URI\"]" 'password = "s3cret"'
   chmod 666 "$REDLOCK_CONFIG"
-  run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run L -- true
   assert_contains "$stderr" 'holds a password'
-  run --separate-stderr "$REDLOCK" run -q L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -q L -- true
   [[ -z $stderr ]] || fail "$stderr"
 }
 
@@ -410,8 +388,7 @@ on-lost = "logger lost"|write|controls what redlock does'
 @test "config: the job's own variables are no settings" {
   unset REDLOCK_CONFIG
   export REDLOCK_TTL=50s
-  REDLOCK_NAME=x REDLOCK_TOKEN=x REDLOCK_FENCE=x REDLOCK_SLOT=x REDLOCK_HELD=x run "$REDLOCK" config
-  assert_status 0
+  REDLOCK_NAME=x REDLOCK_TOKEN=x REDLOCK_FENCE=x REDLOCK_SLOT=x REDLOCK_HELD=x run -0 "$REDLOCK" config
   [[ $(grep -o 'REDLOCK_.*' <<<"$output") == $'REDLOCK_TTL\nREDLOCK_SERVERS' ]] || fail "$output"
 }
 
@@ -445,14 +422,11 @@ CHECK
 
 @test "config: the same errors as run, and its own usage" {
   unset REDLOCK_SERVERS
-  REDLOCK_TTL=x run --separate-stderr "$REDLOCK" config
-  assert_status 78
+  REDLOCK_TTL=x run -78 --separate-stderr "$REDLOCK" config
   assert_contains "$stderr" 'REDLOCK_TTL: expected a time'
-  run --separate-stderr "$REDLOCK" config
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" config
   assert_contains "$stderr" 'no servers are configured'
-  run --separate-stderr "$REDLOCK" config extra
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" config extra
 }
 
 @test "a named pipe is refused, and not waited for; one without a name is read" {

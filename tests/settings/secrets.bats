@@ -91,8 +91,7 @@ tells() {
   refute_contains "$(stored)" 'redlock acquire'
   REDLOCK_RECORD_COMMAND=name "$REDLOCK" acquire L
   assert_contains "$(stored)" '"command":"redlock"'
-  run --separate-stderr "$REDLOCK" release --force --yes --record-command none L
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" release --force --yes --record-command none L
   refute_contains "$(stored)" --force
 }
 
@@ -106,15 +105,13 @@ tells() {
   assert_contains "$(stored)" '"command":"echo"'
   "$REDLOCK" run --record-command full L -- echo geheim
   assert_contains "$(stored)" '"command":"echo geheim"'
-  REDLOCK_RECORD_COMMAND=some run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 78
+  REDLOCK_RECORD_COMMAND=some run -78 --separate-stderr "$REDLOCK" run L -- true
   assert_contains "$stderr" 'REDLOCK_RECORD_COMMAND: expected full, name or none'
 }
 
 # names_it VALUE TEXT: redlock refuses the first server in VALUE, and shows only TEXT of it.
 names_it() {
-  REDLOCK_SERVERS=$1 run --separate-stderr "$REDLOCK" list
-  assert_status 78
+  REDLOCK_SERVERS=$1 run -78 --separate-stderr "$REDLOCK" list
   assert_contains "$stderr" "redlock: REDLOCK_SERVERS: $2"
   refute_contains "$stderr$output" heim
 }
@@ -139,13 +136,11 @@ names_it() {
       run --separate-stderr "$REDLOCK" "$command" -S "$uri"
       refute_contains "$stderr$output" heim
     done
-    REDLOCK_SERVERS="redis://one $uri" run --separate-stderr "$REDLOCK" list
-    assert_status 78
+    REDLOCK_SERVERS="redis://one $uri" run -78 --separate-stderr "$REDLOCK" list
     assert_contains "$stderr" 'REDLOCK_SERVERS: server 2: '
     refute_contains "$stderr$output" heim
     echo "servers = [\"$uri\"]" >"$REDLOCK_CONFIG"
-    REDLOCK_SERVERS='' run --separate-stderr "$REDLOCK" list
-    assert_status 78
+    REDLOCK_SERVERS='' run -78 --separate-stderr "$REDLOCK" list
     refute_contains "$stderr$output" heim
     # In a place where none belongs.
     for message in run status 'run --sever' acquire renew; do

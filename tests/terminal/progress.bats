@@ -204,8 +204,7 @@ SCENARIO
   local beyond=$(($(now_ms) + 1500))
   wait_until "$BOUND" past "$beyond"
   cli A del deploy-shop
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   [[ $output == in ]] || fail "$output"
   [[ $stderr == "$line"$'\nredlock: got lock "deploy-shop" after '[0-9]*' s' ]] || fail "$stderr"
 }
@@ -235,11 +234,9 @@ SCENARIO
   echo 'progress = "always"' >"$SCRATCH/redlock.toml"
   run "$REDLOCK" config --config "$SCRATCH/redlock.toml"
   assert_contains "$output" always
-  run --separate-stderr "$REDLOCK" run --progress=sometimes L -- true
-  assert_status 64
+  run -64 --separate-stderr "$REDLOCK" run --progress=sometimes L -- true
   assert_contains "$stderr" '--progress: expected auto, always or never'
-  REDLOCK_PROGRESS=sometimes run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 78
+  REDLOCK_PROGRESS=sometimes run -78 --separate-stderr "$REDLOCK" run L -- true
 }
 
 @test "progress: a wait in vain says so, with who it was and with what status it ends" {
@@ -290,8 +287,7 @@ stand_before() {
   [[ $line =~ ^"redlock: $A_URI: connection refused".*'; 0 of 1 servers answer, 1 needed, trying for another 5'[0-9]' s'$ ]] || fail "$line"
   wait_for_line "$BACKGROUND_ERR" 'lock "L": the server does not answer, waited 0:0'
   restart_server A
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   [[ $(grep -c needed <<<"$stderr") == 1 ]] || fail "$stderr"
 }
 
@@ -301,8 +297,7 @@ stand_before() {
   local beyond=$(($(now_ms) + 1500))
   wait_until "$BOUND" past "$beyond"
   restart_server A
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
   # A machine that stands still for nine seconds makes it an outage worth a line.
   [[ -z $stderr || $(($(now_ms) - beyond)) -gt 7000 ]] || fail "$stderr"
 }

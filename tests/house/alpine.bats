@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2013,SC2016 # the options are words; expanded by the inner shell
+# shellcheck disable=SC2013 # the options are words; expanded by the inner shell
 #
 # packaging/alpine/APKBUILD: its shell parts, run as abuild(1) runs them, by busybox's shell.
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2154 # expanded by an inner shell; set by run
 #
 # A test that hangs is ended when BATS_TEST_TIMEOUT is over, with all that it has started. What a test has stopped,
 # nothing else continues.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2153
+# shellcheck disable=SC1003
 #
 # The completions of the shells: what redlock answers their scripts, and what each shell makes of it.
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slowest
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # The crontab lines of redlock-run(1) under a real cron daemon, two of them for two hosts. It is
 # busybox's: that one takes a directory of its own. Takes until the next full minute.

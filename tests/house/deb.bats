@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2030,SC2031
 #
 # packaging/build-deb: the package of the redlock that is tested, as a new machine gets it.
 

@@ -59,7 +59,6 @@ setup() {
 
 @test "where there is no static libstdc++, the shared one is linked" {
   : >"$OTHER/lib/libhiredis.so"
-  # shellcheck disable=SC2016 # for the script
   printf '#!/bin/sh\ncase " $* " in *" -static-libstdc++ "*) echo "cannot find -lstdc++" >&2 && exit 1 ;; esac\n%s "$@"\n' \
     "exec $(command -v c++)" >"$SCRATCH/c++"
   chmod +x "$SCRATCH/c++"

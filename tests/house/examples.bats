@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2094,SC2030,SC2031,SC2046,SC2153,SC2154,SC2317
+# shellcheck disable=SC2094,SC2046,SC2317
 #
 # packaging/examples: the shell parts of each file, run as that system runs them, against real servers.
 

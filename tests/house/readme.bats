@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2013,SC2016,SC2030,SC2031,SC2153,SC2154
+# shellcheck disable=SC2013
 #
 # The README: each of its fenced blocks and each command in its sentences is run here against real servers, or stands
 # in the list of those that are not, with the reason. So is each pair of commands in redlock-migrate(7).

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2013,SC2030,SC2031 # options and targets are words
+# shellcheck disable=SC2013 # options and targets are words
 #
 # packaging/build-rpm: the package of the redlock that is tested, as a new machine gets it.
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck shell=bash disable=SC2030,SC2031,SC2154
 #
 # Short torture with real servers, and that its checker sees what it is there to see. Longer ones:
 #

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,long
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Other programs' locks by their own libraries, side by side with redlock: never two sections at the same time, nothing left,
 # neither side starves. Libraries come from their registries; where a runtime or a registry is missing, tests are

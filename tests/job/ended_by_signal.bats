@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# shellcheck shell=bash disable=SC1003
 #
 # Death by a signal is passed on: when a signal kills the job or ends the wait, redlock dies of the
 # same signal. Bash goes on with a loop or a script when a command exits with 130 instead, and systemd calls
@@ -28,7 +28,6 @@ from terminal import redis, until, held
 
 redlock = os.environ["REDLOCK"]
 
-
 def start(*words, **more):
     """redlock with these words, its own messages in a file; all signals have their default action."""
     def prepare():
@@ -37,10 +36,8 @@ def start(*words, **more):
     log = open(os.environ["SCRATCH"] + "/said", "w")
     return subprocess.Popen([redlock, *words], stdin=subprocess.DEVNULL, stderr=log, preexec_fn=prepare, **more)
 
-
 def said(text):
     until(text, lambda: text in open(os.environ["SCRATCH"] + "/said").read())
-
 
 def ends(process, number):
     """By this signal, without a core; a number that is negative: with that status."""

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=slow
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2154
 #
 # A job ends whole before its lock is free: only a main process that exits by itself, with nobody having told
 # it to end, leaves descendants on purpose. And what a trap starts to clean up survives the signal

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# shellcheck shell=bash disable=SC1003
 #
 # Standard error is a file on a file system that hangs (NFS, fsfreeze): the job still dies before its lease ends. A
 # library that is preloaded holds up each write(2) to descriptor 2 for as long as the file $HANG exists.

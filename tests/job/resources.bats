@@ -4,7 +4,6 @@
 #
 # A system that refuses something: descriptors, memory, processes. Whatever it is, and whenever: no job runs without
 # a lock, one line says what was refused, and no lock stays behind, except when there is no memory to release it.
-# shellcheck disable=SC2016,SC2030,SC2031 # each test has a shell of its own
 
 load ../lib/common
 load ../lib/looking
@@ -22,7 +21,6 @@ locked_on() {
 
 # within DESCRIPTORS ARG…: `run` of redlock with at most this many descriptors.
 within() {
-  # shellcheck disable=SC2016
   run --separate-stderr bash -c 'exec 3>&- 4>&-; ulimit -n "$1"; exec "$REDLOCK" "${@:2}"' _ "$@"
 }
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2030,SC2031
 #
 # redlock run as a service of systemd with Type=notify: ready once the lock is held.
 

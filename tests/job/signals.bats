@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# shellcheck shell=bash disable=SC1003
 #
 # Signals to redlock: before the job starts they end the wait and leave nothing behind, while it runs
 # they are the job's.
@@ -270,7 +270,6 @@ environment = sys.argv[1]
 redlock = os.environ["REDLOCK"]
 scratch = os.environ["SCRATCH"]
 
-
 class Run:
     """redlock with these options, started by the words of `start`, and terminal_job.py under the lock
     `name`."""
@@ -319,10 +318,8 @@ class Run:
         if "ready" in [line[0] for line in self.job.log.lines()]:
             assert self.job.log.process().gone()
 
-
 def all_of(options, *more):
     return [(name, Run(f"L-{name}", options, *more)) for name in SIGNALS]
-
 
 def expect_wait_ended(runs):
     for name, run in runs:
@@ -334,13 +331,11 @@ def expect_wait_ended(runs):
         run.ended(143 if name in MILD else 128 + getattr(signal, "SIG" + name))
         assert not run.job.log.lines(), "the job has run"
 
-
 def connecting():
     runs = all_of(f"-S {os.environ['BLACK_HOLE_URI']} --server-wait 30s --ttl 1s")
     for _, run in runs:
         run.wait_said("no connection within")
     expect_wait_ended(runs)
-
 
 def waiting():
     for name in SIGNALS:
@@ -351,7 +346,6 @@ def waiting():
     expect_wait_ended(runs)
     for name in SIGNALS:
         redis("del", f"L-{name}")
-
 
 def running():
     runs = all_of("")
@@ -365,7 +359,6 @@ def running():
         run.ended(7 if name == "TERM" else 5)
         assert run.job.log.count(name) == 1
 
-
 def stopping():
     # A job that is not ready for its TERM yet finds it pending then.
     runs = all_of("--max-runtime 2s --kill-after 10s", "stubborn", ["env", "--block-signal=TERM"])
@@ -376,7 +369,6 @@ def stopping():
         run.job.log.wait(name, 2 if name == "TERM" else 1)
         run.job.log.end()
         run.ended(124)
-
 
 def releasing():
     runs = all_of("--server-timeout 1s --ttl 30s")
@@ -395,7 +387,6 @@ def releasing():
     for name, run in runs:
         run.ended(5)
     server.kill("CONT")
-
 
 for phase in connecting, waiting, running, stopping, releasing:
     phase()

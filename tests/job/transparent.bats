@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2154
 #
 # What a job inherits is what it would have inherited without redlock: tests/lib/look.py tells all of
 # it, and the two are compared item by item.

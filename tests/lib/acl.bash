@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash
 #
 # Users and what they may do: as redlock-protocol(7) has it, and as far as the servers at hand know it.
 # Beside common.bash:

@@ -24,7 +24,6 @@ bats_merge_stdout_and_stderr() {
   "$@" 2>&1
 }
 bats_redirect_stderr_into_file() {
-  # shellcheck disable=SC2154 # it is bats' own
   if [[ $1 == */* && -z $keep_empty_lines ]]; then exec "$@" 2>>"$bats_run_separate_stderr_file"; fi
   "$@" 2>>"$bats_run_separate_stderr_file"
 }

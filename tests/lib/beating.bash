@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
 # For suites that must know when a job last ran: a job that writes down each moment of its life, and libraries in C that

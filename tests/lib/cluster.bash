@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+# shellcheck shell=bash
 #
 # What the suites about a Redis Cluster share: clusters, names of locks by their node, jobs and waiters. To be loaded
 # after lib/common and lib/topology.

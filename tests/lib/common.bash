@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034,SC2178
+# shellcheck shell=bash disable=SC2178
 #
 # Helpers of all bats suites: real servers, fake ones, background jobs and bounded waits. A suite
 # begins with
@@ -629,9 +629,10 @@ assert_between() {
   (($1 <= $2 && $2 <= $3)) || fail "$2 is not between $1 and $3" "${output-}" "${stderr-}"
 }
 
-# assert_one_line TEXT: it is one line, of redlock's.
+# assert_one_line TEXT [PART…]: it is one line, of redlock's, and each PART stands in it.
 assert_one_line() {
-  [[ $1 == 'redlock: '* && $1 != *$'\n'* ]] || fail "not one line of redlock's: '$1'"
+  [[ $1 == 'redlock: '* && $1 != *$'\n'* ]] || fail "not one line of redlock's: '$1'" || return 1
+  assert_contains "$@"
 }
 
 # keys_left SERVER: prints the keys it has, in whatever database, but for the fences, the tombstones and

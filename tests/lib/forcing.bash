@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034,SC2153,SC2154
+# shellcheck shell=bash
 #
 # What the suites of forced releases share: a job that writes down when it is stopped. To be loaded after
 # lib/common. With the default ttl of 30 s a renewal is 10 s away: who stops its job sooner was told.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 #
 # Servers that mean harm (tests/hostile/README.md), and what must not reach a terminal. For suites that
 # have loaded lib/common.

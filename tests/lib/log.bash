@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash
 #
 # What suites that look into the log of the lock L share, as the three servers A, B and C keep it. To be
 # loaded after lib/common.

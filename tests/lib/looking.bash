@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 #
 # What the suites of the commands that tell of locks share: assertions about what the last `run
 # --separate-stderr` has printed. To be loaded after lib/common.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+# shellcheck shell=bash
 #
 # Helpers for suites about waiting jobs: a job that holds a lock, jobs that wait for it, and what the
 # servers know and say of them. To be loaded after lib/common and lib/looking.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash
 #
 # What the suites about several servers share: a job under the lock L, and what became of it and of its
 # servers. To be loaded after lib/common.
@@ -52,7 +52,6 @@ wait_until_free() {
 # start_job ARG…: `redlock run ARG… L -- a job` in the background; the job says that it is ready,
 # ends with 7 once $FINISH is there, and gives up after 60 s.
 start_job() {
-  # shellcheck disable=SC2016 # expanded by the job's shell
   background "$REDLOCK" run "$@" L -- bash -c 'echo "$$" >"$1"
     for i in {1..1200}; do [[ ! -e $2 ]] || exit 7; read -rt 0.05 <>"$NAP"; done' job "$READY" "$FINISH"
   wait_for "$READY"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash
 #
 # For the suites that send redlock's scripts to server A one by one, about a lock L. To be loaded after lib/common.
 
@@ -40,6 +40,9 @@ take() {
 
 # told BEGINNING…: that is how the last answer begins.
 told() { [[ $output == "$*"* ]] || fail "the answer is '$output', not '$*…'"; }
+
+# takes …: take, which gets the lock.
+takes() { take "$@" && told granted; }
 
 # in_queue NAME…: these stand in the queue, with the tickets 1, 2 and so on, alive, and have just asked.
 in_queue() {

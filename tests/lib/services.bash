@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+# shellcheck shell=bash
 #
 # Servers that permit less than a Redis of one's own, and all that redlock does on one. Where a setting of the server can
 # refuse something, the server does; the rest is in service_proxy.py. To be loaded after lib/common.

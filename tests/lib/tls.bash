@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 #
 # An authority of the test's own, certificates by it, and servers that show them. For suites that
 # have loaded lib/common; the files lie in $TLS, once for the whole suite:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034,SC2154,SC2178
+# shellcheck shell=bash disable=SC2178
 #
 # A Redis Cluster and a Sentinel trio of the test's own. To be loaded after lib/common:
 #

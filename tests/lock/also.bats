@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory,slow
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # Several locks at the same time (--also): all or nothing, in one order everywhere, and the end of one of them is the
 # end of the job.

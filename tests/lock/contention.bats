@@ -32,7 +32,6 @@ open_gate() { kill -KILL "$TOOL_PID"; }
 
 # contender ARG…: `redlock run ARG… L -- a job that logs`, at the gate. flock becomes redlock.
 contender() {
-  # shellcheck disable=SC2016 # expanded by the job's shell
   setpriv --pdeathsig KILL flock -sF "$GATE" "$REDLOCK" run "$@" L -- \
     sh -c 'echo "start $$" >>"$1"; sleep 0.01; echo "end $$" >>"$1"' job "$LOG" \
     </dev/null 3>&- 2>>"$SCRATCH/stderr" &
@@ -166,7 +165,6 @@ duel() {
   : >"$LOG"
   close_gate
   for i in 1 2; do
-    # shellcheck disable=SC2016 # expanded by the job's shell
     setpriv --pdeathsig KILL flock -sF "$GATE" "$REDLOCK" run -n L -- \
       sh -c 'echo "start $$" >>"$1"
         for i in $(seq 1000); do test ! -e "$2" || break; sleep 0.01; done

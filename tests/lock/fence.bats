@@ -5,9 +5,6 @@
 # The fencing number: what a server stores of it, and what becomes of a lock whose number cannot be read
 # or cannot grow.
 
-# shellcheck disable=SC2153,SC2154,SC2030,SC2031 # set by start_server and run, for one test alone
-# shellcheck disable=SC2016 # expanded by the job's shell
-
 load ../lib/common
 
 setup() {

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # --hold-on-failure: after a run that failed nobody goes on until an operator says so.
 

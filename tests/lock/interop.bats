@@ -5,8 +5,6 @@
 # Others on the same key: a lock of redis-py's or of `SET key token NX PX` and one of redlock's
 # exclude each other. Whatever else stands in the key is somebody else's: never touched, no error.
 
-# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
-
 load ../lib/common
 
 setup() {
@@ -24,7 +22,6 @@ needs_redis_py() {
 
 # start_job ARG…: redlock, run with ARG…, holds the lock until $FINISH is there, and ends with 0.
 start_job() {
-  # shellcheck disable=SC2016 # expanded by the job's shell
   background "$REDLOCK" run "$@" -- sh -c 'echo "$$" >"$1"
     for i in $(seq 3000); do test ! -e "$2" || exit 0; sleep 0.05; done; exit 9' job "$READY" "$FINISH"
   wait_for "$READY"
@@ -135,7 +132,6 @@ again.release()"
 }
 
 @test "the value of the key is the job's token, and compare-and-delete with it ends the hold" {
-  # shellcheck disable=SC2016 # expanded by the job's shell
   run --separate-stderr "$REDLOCK" run L -- sh -c '
     redis-cli -s "$1" eval "if redis.call(\"get\", KEYS[1]) == ARGV[1] then
       return redis.call(\"del\", KEYS[1]) end return 0" 1 L "$REDLOCK_TOKEN"' job "$A_SOCKET"

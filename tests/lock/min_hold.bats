@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # --min-hold: a lock that stays taken although the job has ended.
 

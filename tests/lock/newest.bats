@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # What CI and Kubernetes have in their own systems: of the runs that wait with --newest only the newest goes on;
 # --replace stops the job of the holder; --build lets no older build run after a newer one.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Waiters that no quorum can serve, because servers are silent, or keep a key that an earlier lock left behind: they
 # hold up nobody, say what stands in their way, and go on as soon as that has gone.

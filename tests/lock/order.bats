@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # First come, first served: the queue decides who gets a lock that is free. Waiters that are far away, that a
 # server forgot, or whose wake-up was lost keep their places; one that cannot take its turn holds the others up

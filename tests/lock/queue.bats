@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # The queue of the waiters for a lock: how they join and leave it; and that nothing depends on it where the
 # servers do not permit it, or have nonsense in it.

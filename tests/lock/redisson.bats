@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # --as redisson: redlock and Redisson's RLock exclude each other. redis-cli plays Redisson here, with its scripts to the
 # letter; tests/interop has the real one.

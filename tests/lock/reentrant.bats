@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # A redlock in the job of a redlock: the same lock is joined, another one is another.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# shellcheck shell=bash disable=SC1003
 #
 # The main path: the job runs under its lock, gets everything untouched, and leaves nothing behind.
 

@@ -5,7 +5,6 @@
 # The scripts called one by one, as redlock calls them: what they answer and leave behind in cases that a usual
 # run does not bring about.
 
-# shellcheck disable=SC2030,SC2031,SC2034,SC2153,SC2154 # each test has a shell of its own
 load ../lib/common
 load ../lib/acl
 load ../lib/scripts
@@ -214,8 +213,7 @@ notes() { cli A hget "$FENCE" released; }
   for token in "$TOKEN" "$reader" "$slot"; do
     keys=(2 L "$DEAD")
     [[ $token == "$TOKEN" ]] || keys=(3 L "$DEAD" "$READERS")
-    take "$token"
-    told granted
+    takes "$token"
     answers held bury "${keys[@]}" "$token" 40000
     cli A del L "$READERS" >/dev/null
     answers buried bury "${keys[@]}" "$token" 40000
@@ -431,11 +429,9 @@ as_user() {
 # ---- asking again ----------------------------------------------------------------------------------
 
 @test "scripts: a request that is sent again prolongs the lock, and never shortens it" {
-  take "$TOKEN"
-  told granted
+  takes "$TOKEN"
   cli A pexpire L 100000
-  take "$TOKEN"
-  told granted
+  takes "$TOKEN"
   assert_between 60001 "$(cli A pttl L)" 100000
   cli A pexpire L 10000
   take "$TOKEN"
@@ -452,13 +448,11 @@ as_user() {
 @test "scripts: after a restart a number goes on from the last one, even if the clock was set back" {
   local ahead=$(($(now_ms) + 3600000))
   cli A hset "$FENCE" value "$ahead" run_id 0000
-  take "$TOKEN"
-  told granted
+  takes "$TOKEN"
   [[ ${lines[-2]} == $((ahead + 1)) ]] || fail "$output"
   # A request that is sent twice, before and after a restart, is granted both times.
   cli A hset "$FENCE" run_id 0000
-  GRACE=100000 take "$TOKEN"
-  told granted
+  GRACE=100000 takes "$TOKEN"
   GRACE=100000 take "$OTHER"
   told refused
   cli A del L
@@ -469,8 +463,7 @@ as_user() {
 @test "scripts: a run that joins a lock is noted in its list of holds, or does not join" {
   held
   cli A pexpire "$HOLDER" 1000
-  take "$TOKEN" "$OTHER"
-  told granted
+  takes "$TOKEN" "$OTHER"
   assert_between 60001 "$(cli A pttl "$HOLDER")" 70000
   # No script reads a longer list.
   held

@@ -5,7 +5,6 @@
 # The scripts of shared locks and of slots, called one by one, as in scripts.bats: what they answer and leave behind in
 # cases that a usual run does not bring about.
 
-# shellcheck disable=SC2030,SC2031,SC2034,SC2153,SC2154 # each test has a shell of its own
 load ../lib/common
 load ../lib/scripts
 
@@ -24,18 +23,15 @@ called() { cli A zrangebyscore "${LINE}alive" -inf $(($(now_ms) + 500)) | sort |
 @test "scripts: a slot asked for twice: the same number, and no second place" {
   local token fence
   token=$(slot 2 3 b)
-  take "$token"
-  told granted
+  takes "$token"
   fence=${lines[-2]}
-  take "$token"
-  told granted
+  takes "$token"
   [[ ${lines[-2]} == "$fence" && $(cli A zcard "$READERS") == 2 ]] || fail "$output" "$(cli A zrange "$READERS" 0 -1)"
 }
 
 @test "scripts: a refusal says of the slots who has each, and when the first may be free" {
   take "$(slot 1 16 b)"
-  TTL=5000 take "$(slot 15 16 c)"
-  told granted
+  TTL=5000 takes "$(slot 15 16 c)"
   take "$(slot 1 16 d)"
   told "refused $(slot 1 16 b)"
   assert_between 1 "${lines[2]}" 5000
@@ -43,16 +39,13 @@ called() { cli A zrangebyscore "${LINE}alive" -inf $(($(now_ms) + 500)) | sort |
 }
 
 @test "scripts: before a reader that asks comes a living writer, and no waiter that can read with it" {
-  take "$(reader b)"
-  told granted
+  takes "$(reader b)"
   in_queue s1 s2
-  take "$(reader c)"
-  told granted
+  takes "$(reader c)"
   # A writer that is dead, and one that neither listens nor has just asked.
   in_queue w1 w2
   cli A zadd "${LINE}alive" 1 w1 $(($(now_ms) + 15000)) w2
-  take "$(reader d)"
-  told granted
+  takes "$(reader d)"
   refute_contains "$(cli A zrange "${LINE}queue" 0 -1)" w
   # One that has just asked.
   in_queue w1
@@ -68,8 +61,7 @@ called() { cli A zrangebyscore "${LINE}alive" -inf $(($(now_ms) + 500)) | sort |
   told 'turn w1'
   assert_between 1 "${lines[2]}" 500
   wait_until "$BOUND" expired w1
-  take "$(reader f)"
-  told granted
+  takes "$(reader f)"
   # Nobody looks further than at 192.
   no_line
   in_queue s{1..193} w1
@@ -89,8 +81,7 @@ expired() { (($(cli A zscore "${LINE}alive" "$1") < $(now_ms))); }
   start_tool redis-cli -s "$A_SOCKET" psubscribe "${LINE}wake:*" >"$SCRATCH/ears"
   wait_for_line "$SCRATCH/ears" psubscribe
   while read -r token next; do
-    take "$token"
-    told granted
+    takes "$token"
     in_queue "${waiters[@]}"
     # shellcheck disable=SC2046 # words
     cli A zadd "${LINE}alive" $(for name in "${waiters[@]}"; do echo "$(($(now_ms) + 15000)) $name"; done) >/dev/null
@@ -101,8 +92,7 @@ expired() { (($(cli A zscore "${LINE}alive" "$1") < $(now_ms))); }
       # shellcheck disable=SC2046 # words
       cli A zadd "${LINE}alive" $(for name in $(called); do echo "1 $name"; done) >/dev/null
     done
-    take "$next"
-    told granted
+    takes "$next"
     [[ $(cli A zcard "${LINE}queue") == 0 ]] || fail "$(cli A zcard "${LINE}queue") are left"
     cli A del L "$READERS" >/dev/null
     no_line
@@ -140,8 +130,7 @@ $(slot 1 3 b) $(slot 2 3 c)"
   for value in "$shared" "revoked:$shared"; do
     cli A del "$DEAD"
     take "$(reader b)"
-    take "$(reader c)"
-    told granted
+    takes "$(reader c)"
     cli A set L "$value" px 60000
     answers "not_mine $value" remove 3 L "$DEAD" "$READERS" string "$shared" "$shared" '' "$(reader b)"
     [[ $(cli A get L) == "$value" && $(cli A zcard "$READERS") == 3 ]] || fail "$(cli A zrange "$READERS" 0 -1)"
@@ -160,8 +149,7 @@ $(slot 1 3 b) $(slot 2 3 c)"
   assert_between 80001 "$(cli A pttl L)" 90000
   assert_between 90001 "$(cli A pttl "$READERS")" 100000
   cli A persist L
-  take "$(reader d)"
-  told granted
+  takes "$(reader d)"
   [[ $(cli A pttl L) == -1 ]]
   assert_between 31000000000 "$(cli A pttl "$READERS")" 32000000000
 }
@@ -218,8 +206,7 @@ $(slot 1 3 b) $(slot 2 3 c)"
 
 @test "scripts: who joins a reader and gives that up keeps the reader's place for nobody" {
   take "$(reader b)"
-  take "$(reader b)" "$OTHER"
-  told granted
+  takes "$(reader b)" "$OTHER"
   answers kept leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$OTHER" 0
   answers released leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$(reader b)" 0
   assert_no_key A L
@@ -262,8 +249,7 @@ $(slot 1 3 b) $(slot 2 3 c)"
     in_queue "$waiter" other
     cli A zadd "${LINE}alive" $(($(now_ms) + 400)) "$waiter"
     cli A set "${LINE}turn" "$waiter" px 400
-    take "$token" "$token" "$waiter" 1
-    told granted
+    takes "$token" "$token" "$waiter" 1
     [[ -z $(called) ]] || fail "$(called)"
   done
 }
@@ -275,8 +261,7 @@ $(slot 1 3 b) $(slot 2 3 c)"
     cli A config set maxmemory 0 >/dev/null
     cli A del L "$READERS" "$HOLDER" >/dev/null
     take "$other"
-    TTL=2000 take "$token"
-    told granted
+    TTL=2000 takes "$token"
     cli A hset "$HOLDER" "holds:$token" "$token $later $OTHER $later" >/dev/null
     until=$(cli A zscore "$READERS" "$token")
     cli A config set maxmemory 1 >/dev/null

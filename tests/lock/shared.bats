@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Shared locks: many readers or one writer, on one server and on a quorum. Readers keep their peers out
 # of nothing, a writer keeps everybody out, and a writer that waits comes before the readers that come

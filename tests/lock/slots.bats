@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # A lock with slots: never more than N jobs at the same time, on one server and on a quorum, and one line for all slots.
 

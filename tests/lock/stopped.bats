@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Waiters that say nothing any more, because they were killed or stopped, before others who need the lock in another
 # way, and in large numbers: whoever can have the lock has it soon.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # How a holder hears of a forced release: over connections of their own, that it makes and keeps, and that
 # may be missing, refused, broken or flooded.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # The first waiter is woken when a lock is free: by what, and what the others hear. This is mostly about what
 # the servers did and what the waiters heard, and not about how long it took. Their order: order.bats.

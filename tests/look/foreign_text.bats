@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2034,SC2153,SC2154
 #
 # No text of others has power over the terminal, nor is it invisible, nor without end: whatever a command says about a
 # lock whose name, host, user, command and reason mean harm. Neither a pipe nor a file gets such text.

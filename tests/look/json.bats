@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
 # What the commands print with --json, compared with redlock-json(7), field by field.
 
@@ -90,7 +89,6 @@ INSIDE = {
 }
 seen = set()
 
-
 def look(value, name):
     if value is None:
         return
@@ -105,7 +103,6 @@ def look(value, name):
             if key.endswith("_ms") and key != "round_trip_ms":
                 check_moment(one[key[:-3]], member)
 
-
 def check_moment(text, ms):
     assert (text is None) == (ms is None), (text, ms)
     if text is None:
@@ -113,7 +110,6 @@ def check_moment(text, ms):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", text), text
     moment = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
     assert abs(moment.timestamp() * 1000 - ms) < 1, (text, ms)
-
 
 TOP = {"status": "status, list", "vain": "acquire or hold that did not get the lock"}
 for path in sys.argv[2:]:

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
 # The log that the servers keep of a lock: which events are written there, and which are not.
 

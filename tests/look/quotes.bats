@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # Every sentence puts the name of a lock in quotes: a name may have blanks, or be a word of the sentence.
 

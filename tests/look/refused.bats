@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
 # "Why did my job not run?": what the servers remember of runs that gave up because another one had the lock.
 

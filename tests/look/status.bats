@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory,slow
-# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
 # `redlock status` and `redlock list`: what each kind of lock looks like, on servers that agree, that do
 # not, and that are down; and that looking changes nothing.
@@ -251,8 +250,7 @@ is_locked() {
   status split
   assert_status 69
   has 'split: undecided, no quorum (2 of 3) says the same' "servers $A_URI: held by " "$C_URI: free"
-  assert_one_line "$stderr"
-  assert_contains "$stderr" "lock \"split\" is undecided: no quorum (2 of 3 servers) says the same"
+  assert_one_line "$stderr" "lock \"split\" is undecided: no quorum (2 of 3 servers) says the same"
   refute_contains "$output$stderr" $TOKEN
   status -q split
   assert_status 69
@@ -274,8 +272,7 @@ is_locked() {
   status work
   assert_status 0
   has 'work: held (2 of 3 servers)' "$A_URI: held, " "$C_URI: could not be asked"
-  assert_one_line "$stderr"
-  assert_contains "$stderr" "$C_URI could not be asked: connection refused"
+  assert_one_line "$stderr" "$C_URI could not be asked: connection refused"
   status -q work
   assert_status 0
   silent
@@ -451,8 +448,7 @@ start_limited() {
   list
   assert_status 0
   has 'work held 2/3'
-  assert_one_line "$stderr"
-  assert_contains "$stderr" "$A_URI could not be asked: "
+  assert_one_line "$stderr" "$A_URI could not be asked: "
   kill_server B
   list
   assert_status 69

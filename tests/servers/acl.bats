@@ -6,10 +6,6 @@
 # does, each of them is needed, and one who lacks any gets what that page says. The list is read
 # from the page's text, so that the two cannot drift apart.
 
-# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
-# shellcheck disable=SC2153,SC2154 # A_SOCKET and the like are set by start_server
-# shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until
-
 load ../lib/common
 load ../lib/acl
 

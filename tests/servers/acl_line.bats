@@ -5,10 +5,6 @@
 # The line of `redlock check --acl`: it has the permissions of redlock-protocol(7) and no others, redis-cli reads it,
 # and under it redlock does all that it does. acl.bats shows that each permission of the page's first list is needed.
 
-# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
-# shellcheck disable=SC2153,SC2154 # A_SOCKET and the like are set by start_server
-# shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until
-
 load ../lib/common
 load ../lib/acl
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC2016,SC2153,SC2154
 #
 # Long scripts go by hash. A server that does not know one gets it as a whole.
 

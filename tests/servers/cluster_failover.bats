@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # A Redis Cluster that changes while jobs run: a slot moves to another primary, a primary fails and a replica takes over.
 

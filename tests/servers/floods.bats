@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2154
 #
 # Servers whose answers never end, as hostile.bats: redlock reads up to a limit. That is up to 64 MiB, which
 # takes ten times as long with sanitizers.

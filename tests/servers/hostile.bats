@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory,slowest
-# shellcheck disable=SC2030,SC2031,SC2154
 #
 # Servers that mean harm, or are broken: whatever one says, every command ends in bounded time, with
 # bounded memory, a status of its own and no more than lines of its own. tests/hostile/README.md. How much

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # A slot that moves to another primary with all its keys at one instant (CLUSTER MIGRATESLOTS of Valkey 9). The old way,
 # key by key, is in cluster_failover.bats. tests/servers/versions runs both with such a server.
@@ -83,7 +82,6 @@ is_renewed() {
 @test "migration: jobs that compete while their slot moves again and again never overlap, and none fails" {
   local each from=C1 to=C2
   for each in 1 2 3; do
-    # shellcheck disable=SC2016 # expanded by that shell
     background bash -c 'for _ in {1..40}; do
       "$REDLOCK" run "$1" -- sh -c "echo start >>\"$2\"; echo end >>\"$2\"" || exit
     done' loop "$LOCK" "$SCRATCH/log"

@@ -1,10 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
-# shellcheck disable=SC2153,SC2154 # A_PORT and the like are set by start_server
 # shellcheck disable=SC2012 # the names are numbers
-# shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until
 #
 # Servers by name: several addresses, dead ones, IPv6, a resolver that hangs. The names are those of
 # a file of the test's own, by libnss-wrapper; like every host file it may name one name repeatedly.

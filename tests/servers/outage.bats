@@ -5,10 +5,6 @@
 # Several servers, some of which fail under a job or at its end: a minority of them costs nothing, a
 # majority is told and acted on in time.
 
-# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
-# shellcheck disable=SC2016 # expanded by the job's shell
-# shellcheck disable=SC2153,SC2154 # A_URI and the like are set by start_server, stderr by run
-
 load ../lib/common
 load ../lib/quorum
 load ../lib/beating

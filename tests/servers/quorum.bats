@@ -5,10 +5,6 @@
 # Several servers: a failing minority of them changes nothing; redlock reports a failing majority. Minority
 # and majority are of the configured servers. What happens under a job is in outage.bats.
 
-# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
-# shellcheck disable=SC2016 # expanded by the job's shell
-# shellcheck disable=SC2153,SC2154 # A_URI and the like are set by start_server, stderr by run
-
 load ../lib/common
 load ../lib/quorum
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2154
 #
 # The list of servers changes while jobs run: hosts get it one after the other. A host is a loop that runs one
 # job after another, with the list that its file has at that moment.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # What changes around a lock that is held or waited for: passwords and certificates that are replaced, and
 # addresses that lead to another server.

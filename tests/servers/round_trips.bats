@@ -8,8 +8,6 @@
 #
 # A proxy on loopback cannot delay the handshake of TCP: each connection counts as one round trip.
 
-# shellcheck disable=SC2153 # A_PROXY_STATS and the like are set by slow_server
-
 load ../lib/common
 load ../lib/acl
 

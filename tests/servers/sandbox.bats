@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory,slow
-# shellcheck disable=SC2016,SC2030,SC2031
 #
 # redlock sandbox: private servers for as long as a command runs, and nothing left afterwards.
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # The primary that Sentinels name, as one server: redlock finds it, also after a fail-over while a job runs, and says
 # the fault where it cannot.

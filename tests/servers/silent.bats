@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # Connections that acknowledge everything and answer nothing, while new connections to the same server work.
 

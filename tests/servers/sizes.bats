@@ -5,7 +5,6 @@
 # Keys and fields that somebody else has made long: a server must not stand still because a script reads them. What a
 # script or a command of redlock costs the server is the processor time of the server's main thread: other load on the
 # machine does not add to it.
-# shellcheck disable=SC2153,SC2154 # A_PID and the like are set by start_server, stderr by run
 
 load ../lib/common
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2154 # expanded by make, or by the server's script
 #
 # tests/servers/versions: builds the server that it gets, runs the suites with that one and no other, and tells how they
 # ended. The server is the installed one under another version; its sources are a Makefile.

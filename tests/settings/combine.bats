@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2086,SC2153,SC2154
+# shellcheck shell=bash disable=SC2086
 #
 # What combines with what: the table of redlock-run(1), "What combines", cell by cell.
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2030,SC2031,SC2086,SC2154
+# shellcheck disable=SC2086
 #
 # What must stay between the user and the servers: the words of the job, and passwords.
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# shellcheck shell=bash disable=SC1003
 #
 # Stopped, continued and in the background, at a terminal, by tests/lib/terminal.py. Where the contract is
 # "as under flock", flock goes through the same.

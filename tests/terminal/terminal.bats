@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+# shellcheck shell=bash disable=SC1003
 #
 # Redlock at a terminal, by tests/lib/terminal.py: whose the keys are, and what the user finds
 # afterwards. job_control.bats is about stopping and continuing. Where the contract is "as under flock", flock goes through the same.

@@ -91,14 +91,6 @@ SCENARIO
   await -0 "$two"
 }
 
-@test "hold-on-failure: not after a success, nor a command that could not be started" {
-  servers 1
-  run -0 fails 1h L -- true
-  assert_nothing_left A
-  run -127 fails 1h L -- /no/such/command
-  assert_nothing_left A
-}
-
 @test "hold-on-failure: after a signal, and after --max-runtime" {
   servers 1
   run -137 --separate-stderr fails 1h -m 'release 7' L -- sh -c 'kill -KILL $$'

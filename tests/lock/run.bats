@@ -104,16 +104,6 @@ assert_words() {
   assert_words "$SCRATCH/words" "${words[@]}"
 }
 
-@test "the job's options are the job's, also where they look like ours" {
-  words_dumper
-  local words=(-n --help -h -V --version -S redis://nowhere -w 5 --ttl=1 --ttl --server -c -E 300 -- --nonsense
-    run sandbox -q -v --config /nowhere)
-  locked L "$DUMPER" "${words[@]}" >"$SCRATCH/words"
-  assert_words "$SCRATCH/words" "${words[@]}"
-  "$REDLOCK" run L "$DUMPER" "${words[@]}" >"$SCRATCH/words"
-  assert_words "$SCRATCH/words" "${words[@]}"
-}
-
 @test "long words and many of them arrive" {
   words_dumper
   local long

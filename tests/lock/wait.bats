@@ -44,16 +44,6 @@ timed_conflict() {
   [[ $(cli A get L) == somebody ]]
 }
 
-@test "-w 0 is -n, and -n beats -w whatever their order" {
-  cli A set L somebody
-  local options
-  for options in '-w 0' '-n -w 20' '-w 20 -n'; do
-    # shellcheck disable=SC2086
-    timed -1 "$REDLOCK" run $options L -- true
-    assert_between 0 "$elapsed" "$SLACK"
-  done
-}
-
 @test "a waiter gets the lock when it expires, and soon: it goes by the time to live it was told" {
   # The best of five tries counts: what else the machine does can only add to the time.
   local try before expiry began

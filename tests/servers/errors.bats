@@ -241,14 +241,6 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
   done
 }
 
-@test "a server's words come without control bytes" {
-  garbage_server '-ERR \e[31mred\x07 and ever so long: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n'
-  # One question: this server answers a release, two commands in one packet, only once.
-  timed -69 "$REDLOCK" run --server-wait 0 -S "$GARBAGE_URI" L -- true
-  assert_contains "$stderr" 'answered with an error'
-  [[ $stderr != *[$'\e\a']* ]]
-}
-
 @test "a server that hangs up" {
   garbage_server ''
   unavailable "$GARBAGE_URI" 'closed the connection'

@@ -15,6 +15,7 @@ TEST_CASE("run: the job's words arrive as they are") {
       {"''", "", " ", "a b", "a\nb", "\t"},
       {"echo", "[abc]", "[a,b]", "[]", "{}", "{a,b}", "%%"},
       {"x", "-n", "-w", "5", "--ttl", "9", "-S", "redis://no", "-c", "no", "-h", "-V", "--version"},
+      {"x", "--help", "--ttl=1", "--server", "-E", "300", "--nonsense", "run", "sandbox", "-q"},
       {"\"q\"", "'q'", "\\", "`x`", "$HOME", "#"},
       {"grüße", "\xE2\x98\x83", "\xFF\xFE"},
       {"x", "--", "--", "-"},

@@ -31,15 +31,6 @@ Done done(std::chrono::milliseconds age = 5min, std::string who = "{}") {
   return {.age = age, .left = 45min, .who = std::move(who)};
 }
 
-std::vector<Ask> asks(const Harness& harness, Op op) {
-  std::vector<Ask> found;
-  for (const Effect& effect : harness.effects) {
-    const auto* ask = std::get_if<Ask>(&effect);
-    if (ask != nullptr && means(op, ask->op())) found.push_back(*ask);
-  }
-  return found;
-}
-
 /// A quorum that tells of no run, and the job begins.
 void start_first_job(Harness& harness, std::size_t servers) {
   for (ServerIndex server = 0; server < servers; ++server) {
@@ -51,8 +42,8 @@ void start_first_job(Harness& harness, std::size_t servers) {
 }  // namespace
 
 TEST_CASE("once: the servers are asked for it, and otherwise are not") {
-  CHECK(details<op::Acquire>(asks(Harness(once_plan(1)), Op::acquire).at(0)).once == 50min);
-  CHECK(details<op::Acquire>(asks(Harness(plan_for(1)), Op::acquire).at(0)).once ==
+  CHECK(details<op::Acquire>(Harness(once_plan(1)).asks(Op::acquire).at(0)).once == 50min);
+  CHECK(details<op::Acquire>(Harness(plan_for(1)).asks(Op::acquire).at(0)).once ==
         Duration::zero());
 }
 
@@ -64,7 +55,7 @@ TEST_CASE("once: a single server that knows of a run is believed, votes are rele
   SUBCASE("it does") {
     forgotten.answer(2, Op::acquire, done());
     CHECK(forgotten.count<Spawn>() == 0);
-    CHECK(asks(forgotten, Op::mark).size() == 2);
+    CHECK(forgotten.asks(Op::mark).size() == 2);
   }
   SUBCASE("it does not answer") {
     forgotten.answer(2, Op::acquire, no_answer());
@@ -74,16 +65,16 @@ TEST_CASE("once: a single server that knows of a run is believed, votes are rele
   Harness sooner(once_plan(3));
   sooner.answer(2, Op::acquire, done(5min, "them"));
   sooner.answer(0, Op::acquire, vote(kNoon));
-  CHECK(asks(sooner, Op::release).empty());  // who has not answered may lack the mark
+  CHECK(sooner.asks(Op::release).empty());  // who has not answered may lack the mark
   sooner.answer(1, Op::acquire, held_by("other"));
   REQUIRE(sooner.reported<report::Skipped>() != nullptr);
   CHECK(sooner.reported<report::Skipped>()->done.who == "them");
   CHECK(sooner.count<Spawn>() == 0);
-  REQUIRE(asks(sooner, Op::release).size() == 1);
-  CHECK(asks(sooner, Op::release)[0].server == 0);
+  REQUIRE(sooner.asks(Op::release).size() == 1);
+  CHECK(sooner.asks(Op::release)[0].server == 0);
 
   // The server that granted lacks the mark; what the clock of the other shows is not known.
-  const std::vector<Ask> copies = asks(sooner, Op::mark);
+  const std::vector<Ask> copies = sooner.asks(Op::mark);
   REQUIRE(copies.size() == 1);
   CHECK(copies[0].server == 0);
   const auto& copy = details<op::Mark>(copies[0]);
@@ -94,8 +85,7 @@ TEST_CASE("once: a single server that knows of a run is believed, votes are rele
   sooner.answer(0, Op::release, Released{});
   CHECK_FALSE(sooner.session.finished());
   sooner.answer(0, Op::mark, Marked{});
-  REQUIRE(sooner.session.finished());
-  CHECK(sooner.session.outcome().kind == Outcome::Kind::done);
+  CHECK(sooner.ended(Outcome::Kind::done));
 }
 
 TEST_CASE("once: a mark beats a refusal, a limit and servers that do not answer") {
@@ -109,16 +99,14 @@ TEST_CASE("once: a mark beats a refusal, a limit and servers that do not answer"
     Harness harness(once_plan(3, Duration(100ms)));
     harness.answer(2, Op::acquire, done());
     harness.advance(1s);
-    REQUIRE(harness.session.finished());
-    CHECK(harness.session.outcome().kind == Outcome::Kind::done);
+    CHECK(harness.ended(Outcome::Kind::done));
   }
   SUBCASE("nobody else is there") {
     Harness harness(once_plan(3));
     harness.answer(2, Op::acquire, done());
     harness.answer(0, Op::acquire, no_answer(false));
     harness.answer(1, Op::acquire, no_answer(false));
-    REQUIRE(harness.session.finished());
-    CHECK(harness.session.outcome().kind == Outcome::Kind::done);
+    CHECK(harness.ended(Outcome::Kind::done));
   }
 }
 
@@ -138,7 +126,7 @@ TEST_CASE("once: a successful run is marked, by every server's own clock, ahead 
   harness.advance(9s);
   harness.effects.clear();
   harness.step(JobExited{0});
-  const std::vector<Ask> marks = asks(harness, Op::mark);
+  const std::vector<Ask> marks = harness.asks(Op::mark);
   REQUIRE(marks.size() == 3);
   for (const Ask& each : marks) {
     const auto at_noon = kNoon + std::chrono::hours(each.server);
@@ -148,8 +136,7 @@ TEST_CASE("once: a successful run is marked, by every server's own clock, ahead 
     CHECK(mark.life == 50min);
     CHECK(mark.who.empty());
   }
-  std::erase_if(harness.effects,
-                [](const Effect& effect) { return std::holds_alternative<Log>(effect); });
+  harness.forget<Log>();
   CHECK(std::get<Ask>(harness.effects.front()).op() == Op::mark);
   CHECK(std::get<Ask>(harness.effects.back()).op() == Op::leave);
 
@@ -220,7 +207,7 @@ TEST_CASE("once: a server that did not answer the acquire is marked, too, by the
   harness.step(JobStarted{});
   harness.advance(7s);
   harness.step(JobExited{0});
-  const auto marks = asks(harness, Op::mark);
+  const auto marks = harness.asks(Op::mark);
   REQUIRE(marks.size() == 3);
   CHECK(details<op::Mark>(marks[0]).began > 0ms);
   CHECK(details<op::Mark>(marks[2]).began == 0ms);
@@ -231,11 +218,10 @@ TEST_CASE("once: found lost at the release, the marks are taken back") {
   Harness harness(once_plan(1));
   start_first_job(harness, 1);
   harness.step(JobExited{0});
-  const Ask mark = asks(harness, Op::mark).at(0);
+  const Ask mark = harness.asks(Op::mark).at(0);
   harness.answer(0, Op::mark, Marked{});
   harness.answer(0, Op::release, NotMine{"other"});
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
-  REQUIRE(asks(harness, Op::unmark).size() == 1);
-  CHECK(details<op::Unmark>(asks(harness, Op::unmark)[0]).who == details<op::Mark>(mark).who);
+  CHECK(harness.ended(Outcome::Kind::lost));
+  REQUIRE(harness.asks(Op::unmark).size() == 1);
+  CHECK(details<op::Unmark>(harness.asks(Op::unmark)[0]).who == details<op::Mark>(mark).who);
 }

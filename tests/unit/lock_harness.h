@@ -105,27 +105,36 @@ class Harness {
     return true;
   }
 
+  /// The effects of that kind, in their order.
   template <class T>
-  [[nodiscard]] std::size_t count() const {
-    return static_cast<std::size_t>(
-        std::count_if(effects.begin(), effects.end(),
-                      [](const Effect& e) { return std::holds_alternative<T>(e); }));
-  }
-
-  [[nodiscard]] std::size_t asked(Op op) const { return asks(op).size(); }
-
-  [[nodiscard]] std::vector<Ask> asks(Op op) const {
-    std::vector<Ask> found;
+  [[nodiscard]] std::vector<T> all() const {
+    std::vector<T> found;
     for (const Effect& effect : effects) {
-      const auto* ask = std::get_if<Ask>(&effect);
-      if (ask != nullptr && means(op, ask->op())) found.push_back(*ask);
+      if (const auto* each = std::get_if<T>(&effect)) found.push_back(*each);
     }
     return found;
   }
+  template <class T>
+  [[nodiscard]] std::size_t count() const {
+    return all<T>().size();
+  }
 
-  /// The same answer of every server to its oldest request of that kind.
-  void answer_all(std::size_t servers, Op op, const Answer& each) {
-    for (ServerIndex server = 0; server < servers; ++server) answer(server, op, each);
+  [[nodiscard]] std::vector<Ask> asks(Op op) const {
+    std::vector<Ask> found = all<Ask>();
+    std::erase_if(found, [op](const Ask& ask) { return !means(op, ask.op()); });
+    return found;
+  }
+  [[nodiscard]] std::size_t asked(Op op) const { return asks(op).size(); }
+
+  /// Forgets the effects of that kind.
+  template <class T>
+  void forget() {
+    std::erase_if(effects, [](const Effect& each) { return std::holds_alternative<T>(each); });
+  }
+
+  /// The same answer of the first `servers` servers, each to its oldest request of that kind.
+  void answer_all(std::size_t servers, Op op, const Answer& each, Duration age = 0ms) {
+    for (ServerIndex server = 0; server < servers; ++server) answer(server, op, each, age);
   }
 
   /// Until the session wants to be woken.
@@ -134,13 +143,15 @@ class Harness {
 
   [[nodiscard]] std::vector<int> kills() const {
     std::vector<int> signals;
-    for (const Effect& effect : effects) {
-      const auto* kill = std::get_if<Kill>(&effect);
-      if (kill == nullptr) continue;
-      signals.push_back(kill->signal);
-      if (kill->signal != SIGKILL) signals.push_back(SIGCONT);
+    for (const Kill& kill : all<Kill>()) {
+      signals.push_back(kill.signal);
+      if (kill.signal != SIGKILL) signals.push_back(SIGCONT);
     }
     return signals;
+  }
+
+  [[nodiscard]] bool ended(Outcome::Kind kind) const {
+    return session.finished() && session.outcome().kind == kind;
   }
 
   template <class R>
@@ -157,6 +168,15 @@ class Harness {
   Session session;
   Effects effects;  ///< everything not answered or forgotten yet
 };
+
+/// A session whose job runs, with the lock of all servers, before anything else is due.
+inline Harness running(const Plan& plan) {
+  Harness harness(plan);
+  harness.answer_all(plan.servers, Op::acquire, Granted{});
+  harness.step(JobStarted{});
+  harness.effects.clear();
+  return harness;
+}
 
 /// A session that waits for a lock on three servers, after its first round.
 inline Harness waiting_for(const Refused& refusal, std::optional<Duration> wait = std::nullopt) {

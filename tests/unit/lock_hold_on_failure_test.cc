@@ -20,13 +20,6 @@ Plan failing_plan(Duration min_hold = Duration::zero()) {
   return plan;
 }
 
-Harness running_with_hold(const Plan& plan) {
-  Harness harness(plan);
-  harness.answer_all(3, Op::acquire, Granted{});
-  harness.step(JobStarted{});
-  return harness;
-}
-
 /// The leaves, the latest last.
 std::vector<op::Leave> leaves(const Harness& harness) {
   std::vector<op::Leave> all;
@@ -42,10 +35,9 @@ using Leaves = std::vector<op::Leave>;
 
 }  // namespace
 
-TEST_CASE(
-    "hold-on-failure: the release of a run that failed asks for the hold, in the same request") {
+TEST_CASE("hold-on-failure: the release of a run that failed asks for the hold") {
   for (const int status : {0, 1, 80, 137}) {
-    Harness harness = running_with_hold(failing_plan());
+    Harness harness = running(failing_plan());
     harness.step(JobExited{status});
     const op::Leave& wanted = status == 0 ? kLeftFree : kLeftHeld;
     CHECK(leaves(harness) == Leaves(3, wanted));
@@ -58,7 +50,7 @@ TEST_CASE(
 }
 
 TEST_CASE("hold-on-failure: not by default, and not if the command could not be started") {
-  Harness plain = running_with_hold(plan_for(3));
+  Harness plain = running(plan_for(3));
   plain.step(JobExited{1});
   CHECK(leaves(plain) == Leaves(3, kLeftFree));
   Harness harness(failing_plan());
@@ -69,7 +61,7 @@ TEST_CASE("hold-on-failure: not by default, and not if the command could not be 
 }
 
 TEST_CASE("hold-on-failure: of the hold and a minimum hold the longer one counts") {
-  Harness harness = running_with_hold(failing_plan(3h));
+  Harness harness = running(failing_plan(3h));
   harness.step(JobExited{1});
   CHECK(leaves(harness).front() == op::Leave{.cools = 3h, .holds = true});
 }
@@ -77,7 +69,7 @@ TEST_CASE("hold-on-failure: of the hold and a minimum hold the longer one counts
 TEST_CASE("hold-on-failure: a job that was stopped has failed, whatever its status") {
   Plan plan = failing_plan();
   plan.max_runtime = 1s;
-  Harness harness = running_with_hold(plan);
+  Harness harness = running(plan);
   harness.advance(1s);
   harness.step(JobExited{0});
   harness.step(JobTreeGone{});
@@ -89,12 +81,9 @@ TEST_CASE("hold-on-failure: a job that was stopped has failed, whatever its stat
 TEST_CASE("hold-on-failure: the log line of the run says for how long, and the hold is told once") {
   for (const Duration min_hold : {Duration(0s), Duration(2h)}) {
     CAPTURE(min_hold.count());
-    Harness harness = running_with_hold(failing_plan(min_hold));
+    Harness harness = running(failing_plan(min_hold));
     harness.step(JobExited{2});
-    std::vector<Log> lines;
-    for (const Effect& effect : harness.effects) {
-      if (const auto* line = std::get_if<Log>(&effect)) lines.push_back(*line);
-    }
+    const std::vector<Log> lines = harness.all<Log>();
     REQUIRE(lines.size() == 1);
     CHECK(lines[0].event == Log::Event::released);
     CHECK(lines[0].status == 2);
@@ -103,7 +92,7 @@ TEST_CASE("hold-on-failure: the log line of the run says for how long, and the h
 }
 
 TEST_CASE("hold-on-failure: a lost lock becomes no hold, and that is said") {
-  Harness harness = running_with_hold(failing_plan());
+  Harness harness = running(failing_plan());
   harness.advance(10s);
   harness.answer_all(3, Op::renew, Missing{});
   harness.step(JobExited{143});
@@ -116,37 +105,30 @@ TEST_CASE("hold-on-failure: a lost lock becomes no hold, and that is said") {
   CHECK_MESSAGE(missing->complaints.empty(), "the third server, which is late, is not to blame");
 }
 
-TEST_CASE(
-    "hold-on-failure: what the release leaves on one server is taken back if others lost the "
-    "lock") {
-  Harness harness = running_with_hold(failing_plan());
+TEST_CASE("hold-on-failure: a hold on one server is taken back if others lost the lock") {
+  Harness harness = running(failing_plan());
   harness.step(JobExited{1});
   harness.answer(0, Op::leave, Released{.held = true});
   harness.answer(1, Op::leave, Missing{});
   harness.answer(2, Op::leave, Missing{});
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+  CHECK(harness.ended(Outcome::Kind::lost));
   CHECK(harness.reported<report::HoldMissing>() != nullptr);
   CHECK(leaves(harness) == Leaves(3, kLeftFree));
 }
 
-TEST_CASE(
-    "hold-on-failure: what the release leaves on one server is taken back if the lock was revoked "
-    "on another") {
-  Harness harness = running_with_hold(failing_plan());
+TEST_CASE("hold-on-failure: a hold on one server is taken back if another had it revoked") {
+  Harness harness = running(failing_plan());
   harness.step(JobExited{1});
   harness.answer(0, Op::leave, Released{.held = true});
   harness.answer(1, Op::leave, Released{});
   harness.answer(2, Op::leave, Released{});
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+  CHECK(harness.ended(Outcome::Kind::job_ended));
   CHECK(harness.reported<report::HoldMissing>() != nullptr);
   CHECK(leaves(harness) == Leaves(3, kLeftFree));
 }
 
-TEST_CASE(
-    "hold-on-failure: a server that lost the lock after a failed request takes nothing back") {
-  Harness harness = running_with_hold(failing_plan());
+TEST_CASE("hold-on-failure: a server that lost it after a failed request takes nothing back") {
+  Harness harness = running(failing_plan());
   harness.step(JobExited{1});
   harness.answer(0, Op::leave, Released{.held = true});
   harness.answer(1, Op::leave, Unreachable{});
@@ -161,18 +143,16 @@ TEST_CASE(
 
 TEST_CASE("hold-on-failure: without a quorum that confirms the hold, the user is warned") {
   for (const std::size_t confirm : {1U, 2U}) {
-    Harness harness = running_with_hold(failing_plan());
+    Harness harness = running(failing_plan());
     harness.step(JobExited{1});
-    for (ServerIndex server = 0; server < confirm; ++server) {
-      harness.answer(server, Op::leave, Released{.held = true});
-    }
+    harness.answer_all(confirm, Op::leave, Released{.held = true});
     harness.advance(40s);
     REQUIRE(harness.session.finished());
     CHECK((harness.reported<report::HoldMissing>() != nullptr) == (confirm == 1));
     CHECK(harness.reported<report::ReleaseUnconfirmed>() == nullptr);
   }
   // Somebody revoked the lock just before: the release deleted it.
-  Harness harness = running_with_hold(failing_plan());
+  Harness harness = running(failing_plan());
   harness.step(JobExited{1});
   harness.answer_all(2, Op::leave, Released{});
   REQUIRE(harness.session.finished());
@@ -184,13 +164,12 @@ TEST_CASE("hold-on-failure: without a quorum that confirms the hold, the user is
 TEST_CASE("hold-on-failure: a run that joined leaves it to the outer one") {
   Plan plan = failing_plan();
   plan.inherited = Inherited{.token = "T", .fence = 7};
-  Harness harness = running_with_hold(plan);
+  Harness harness = running(plan);
   harness.step(JobExited{1});
   CHECK(leaves(harness) == Leaves(3, kLeftFree));
 }
 
-TEST_CASE(
-    "hold-on-failure: a waiter is told of the hold, which has the token of the run before it") {
+TEST_CASE("hold-on-failure: a waiter is told of the hold, which has the token of the run") {
   Harness harness = waiting_for(held_by("T"));
   harness.effects.clear();
   const auto again = [&](bool maintenance) {

@@ -25,45 +25,44 @@ class KeepingBench {
     harness.effects.clear();
     const Log won{.event = Log::Event::acquired, .attempt = 1, .fence = 1};
     keeping.emplace(harness.session, 3, won);
-    take(keeping->step(JobStarted{}, harness.now));
+    step(JobStarted{});
   }
 
   void take(const Effects& more) {
     harness.effects.insert(harness.effects.end(), more.begin(), more.end());
   }
+  void step(const Event& event) { take(keeping->step(event, harness.now)); }
   void tick(Duration later) {
     harness.now += later;
-    take(keeping->step(Tick{}, harness.now));
+    step(Tick{});
   }
-  /// As Harness::answer().
+  /// As Harness::answer_all() and Harness::answer().
+  void answer_all(std::size_t servers, Op op, const Answer& each) {
+    for (ServerIndex server = 0; server < servers; ++server) answer(server, op, each);
+  }
   bool answer(ServerIndex server, Op op, const Answer& answer) {
     for (std::size_t at = 0; at < harness.effects.size(); ++at) {
       const auto* ask = std::get_if<Ask>(&harness.effects[at]);
       if (ask == nullptr || ask->server != server || !means(op, ask->op())) continue;
       const Ask question = *ask;
       harness.effects.erase(harness.effects.begin() + static_cast<std::ptrdiff_t>(at));
-      take(keeping->step(Reply{question, harness.now, answer}, harness.now));
+      step(Reply{question, harness.now, answer});
       return true;
     }
     return false;
   }
   [[nodiscard]] std::size_t logged(Log::Event event) const {
-    return static_cast<std::size_t>(
-        std::count_if(harness.effects.begin(), harness.effects.end(), [event](const Effect& e) {
-          const auto* line = std::get_if<Log>(&e);
-          return line != nullptr && line->event == event;
-        }));
+    return static_cast<std::size_t>(std::ranges::count(harness.all<Log>(), event, &Log::event));
   }
   [[nodiscard]] bool leaves_for_owner() const {
-    return std::ranges::count_if(harness.effects, [](const Effect& effect) {
-             const auto* ask = std::get_if<Ask>(&effect);
-             return ask != nullptr && ask->op() == Op::leave && details<op::Leave>(*ask).for_owner;
+    return std::ranges::count_if(harness.asks(Op::leave), [](const Ask& ask) {
+             return details<op::Leave>(ask).for_owner;
            }) == 3;
   }
   /// All servers have lost it.
   void lose() {
     tick(10s);
-    for (ServerIndex server = 0; server < 3; ++server) answer(server, Op::renew, Missing{});
+    answer_all(3, Op::renew, Missing{});
   }
 
   Harness harness{plan_for(3)};
@@ -77,16 +76,14 @@ TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned
   // Of those that have answered.
   CHECK(bench.harness.asked(Op::inquire) >= 2);
   SUBCASE("no server knows of a release: a loss") {
-    for (ServerIndex server = 0; server < 3; ++server) {
-      bench.answer(server, Op::inquire, Missing{});
-    }
+    bench.answer_all(3, Op::inquire, Missing{});
     CHECK(bench.keeping->warns());
     CHECK(bench.harness.asked(Op::leave) == 0);
     bench.tick(6s);  // beyond the grace, within what the lease was
     CHECK(!bench.keeping->finished());
     CHECK(bench.logged(Log::Event::lost) == 1);
     SUBCASE("the ward ends, and what may be left of the lock goes with it") {
-      bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
+      bench.step(JobExited{0});
       CHECK(bench.harness.asked(Op::leave) == 3);
     }
     SUBCASE("the ward lives on, and the lock expires") {
@@ -97,9 +94,7 @@ TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned
     CHECK(bench.logged(Log::Event::lost) == 1);
   }
   SUBCASE("those that cannot be asked know nothing") {
-    for (ServerIndex server = 0; server < 3; ++server) {
-      bench.answer(server, Op::inquire, no_answer());
-    }
+    bench.answer_all(3, Op::inquire, no_answer());
     CHECK(bench.keeping->warns());
   }
   SUBCASE("one of them knows: it is released everywhere, and the keeper waits for the answers") {
@@ -130,14 +125,14 @@ TEST_CASE("keeping: a repair that is refused for a release tells of it") {
 TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
   KeepingBench bench;
   for (int again = 0; again < 2; ++again) {
-    bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
+    bench.step(Notice{.released = true});
     REQUIRE(bench.harness.asked(Op::inquire) == 3);
   }
   CHECK(bench.harness.asked(Op::leave) == 0);
-  for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::inquire, Missing{});
+  bench.answer_all(3, Op::inquire, Missing{});
   CHECK(!bench.keeping->warns());
   CHECK(bench.harness.asked(Op::leave) == 0);
-  bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
+  bench.step(Notice{.released = true});
   bench.answer(2, Op::inquire, Released{});
   CHECK(bench.leaves_for_owner());
 }
@@ -145,15 +140,13 @@ TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
 TEST_CASE("keeping: servers that do not answer renewals: the ward is warned immediately") {
   KeepingBench bench;
   while (!bench.keeping->warns() && bench.harness.now < Harness::start + 60s) {
-    for (ServerIndex server = 0; server < 3; ++server) {
-      bench.answer(server, Op::renew, no_answer());
-    }
+    bench.answer_all(3, Op::renew, no_answer());
     bench.tick(100ms);
   }
   CHECK(bench.harness.now < Harness::start + 25s);
   CHECK(bench.harness.asked(Op::inquire) == 0);
-  bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
-  for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::leave, Missing{});
+  bench.step(JobExited{0});
+  bench.answer_all(3, Op::leave, Missing{});
   CHECK(bench.logged(Log::Event::lost) == 1);
 }
 
@@ -162,19 +155,18 @@ TEST_CASE("keeping: stopped beyond the lease it asks first, and then ends") {
   bench.tick(60s);
   REQUIRE(bench.harness.asked(Op::inquire) == 3);
   CHECK(!bench.keeping->warns());
-  for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::inquire, Missing{});
+  bench.answer_all(3, Op::inquire, Missing{});
   CHECK(bench.keeping->warns());
   CHECK(bench.keeping->finished());
   CHECK(bench.logged(Log::Event::lost) == 1);
 }
 
-TEST_CASE(
-    "keeping: the ward ends: the keeper releases for itself, and asks about a lock found gone") {
+TEST_CASE("keeping: the ward ends: the keeper releases the lock, and asks if it is gone") {
   KeepingBench bench;
-  bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
+  bench.step(JobExited{0});
   CHECK(!bench.leaves_for_owner());
   CHECK(bench.logged(Log::Event::released) == 1);
-  for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::leave, Missing{});
+  bench.answer_all(3, Op::leave, Missing{});
   CHECK(bench.logged(Log::Event::lost) == 0);
   CHECK(!bench.keeping->finished());
   REQUIRE(bench.harness.asked(Op::inquire) == 3);
@@ -183,33 +175,28 @@ TEST_CASE(
     CHECK(bench.logged(Log::Event::lost) == 0);
   }
   SUBCASE("it was lost") {
-    for (ServerIndex server = 0; server < 3; ++server) {
-      bench.answer(server, Op::inquire, Missing{});
-    }
+    bench.answer_all(3, Op::inquire, Missing{});
     CHECK(bench.logged(Log::Event::lost) == 1);
   }
   CHECK(bench.keeping->finished());
   CHECK(!bench.keeping->warns());
 }
 
-TEST_CASE(
-    "keeping: once it releases the lock, it waits for no answer to an inquiry, and takes each") {
+TEST_CASE("keeping: once it releases, it waits for no answer to an inquiry, and takes each") {
   for (const bool released : {false, true}) {
     for (ServerIndex silent = 0; silent < 3; ++silent) {
       CAPTURE(released);
       CAPTURE(silent);
       KeepingBench bench;
-      bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
+      bench.step(Notice{.released = true});
       REQUIRE(bench.harness.asked(Op::inquire) == 3);
       // The ward ends, or another server tells of the release.
       if (released) {
         bench.answer((silent + 1) % 3, Op::inquire, Released{});
       } else {
-        bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
+        bench.step(JobExited{0});
       }
-      for (ServerIndex server = 0; server < 3; ++server) {
-        bench.answer(server, Op::leave, Released{});
-      }
+      bench.answer_all(3, Op::leave, Released{});
       CHECK(bench.keeping->finished());
       // An answer that was on its way.
       bench.answer(silent, Op::inquire, Missing{});
@@ -222,9 +209,7 @@ TEST_CASE(
 
 TEST_CASE("keeping: asked to end, it warns the ward, and waits for its end without renewing") {
   KeepingBench bench;
-  const auto ask_to_end = [&] {
-    bench.take(bench.keeping->step(Signal{15, true}, bench.harness.now));
-  };
+  const auto ask_to_end = [&] { bench.step(Signal{15, true}); };
   ask_to_end();
   CHECK(bench.keeping->warns());
   ask_to_end();
@@ -233,9 +218,9 @@ TEST_CASE("keeping: asked to end, it warns the ward, and waits for its end witho
   CHECK(!bench.keeping->finished());
   CHECK(bench.harness.asked(Op::renew) == 0);
   SUBCASE("the ward ends first: the lock is released") {
-    bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
+    bench.step(JobExited{0});
     CHECK(bench.harness.asked(Op::leave) == 3);
-    for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::leave, Released{});
+    bench.answer_all(3, Op::leave, Released{});
     CHECK(bench.keeping->finished());
   }
   SUBCASE("the lease ends first") {

@@ -108,14 +108,13 @@ TEST_CASE("late votes: a late refusal does not count in the round that is under 
                 "only one of this round's refusals is known");
 }
 
-TEST_CASE(
-    "late votes: a waiter that gives up releases them, and leaves the queue only after that") {
+TEST_CASE("late votes: a waiter that gives up releases them, and then leaves the queue") {
   Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7), 10s);
   harness.pass_pause();
   harness.answer(0, Op::acquire, held_by("other", std::nullopt));
   harness.answer(1, Op::acquire, held_by("other", std::nullopt));
   harness.pass_pause();
-  harness.effects.erase(harness.effects.begin(), harness.effects.end());
+  harness.effects.clear();
   SUBCASE("at a signal") {
     harness.step(Signal{SIGTERM, true});
   }

@@ -11,11 +11,7 @@ using namespace redlock::lock::testing;
 namespace {
 
 std::vector<Log> lines(const Harness& harness) {
-  std::vector<Log> found;
-  for (const Effect& effect : harness.effects) {
-    if (const auto* line = std::get_if<Log>(&effect)) found.push_back(*line);
-  }
-  return found;
+  return harness.all<Log>();
 }
 
 /// The place of the first effect of a kind among all.
@@ -27,11 +23,7 @@ std::ptrdiff_t place_of(const Harness& harness, Test test) {
 
 void win(Harness& harness, std::size_t servers) {
   harness.advance(2s);
-  for (ServerIndex server = 0; server < servers; ++server) {
-    Granted grant;
-    grant.fence = 7;
-    harness.answer(server, Op::acquire, grant);
-  }
+  harness.answer_all(servers, Op::acquire, Granted{.run_id = {}, .fence = 7});
 }
 
 }  // namespace

@@ -31,9 +31,7 @@ const Ask& last_ask(const Harness& harness, Op op, ServerIndex server = 0) {
 }
 
 void start_job(Harness& harness, std::size_t servers) {
-  for (ServerIndex server = 0; server < servers; ++server) {
-    harness.answer(server, Op::acquire, Granted{}, 10ms);
-  }
+  harness.answer_all(servers, Op::acquire, Granted{}, 10ms);
   harness.step(JobStarted{});
 }
 
@@ -118,8 +116,7 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
     harness.effects.clear();
     harness.step(
         Reply{Ask{.server = 2, .attempt = 1, .operation = op::Release{}}, harness.now, Missing{}});
-    REQUIRE(harness.session.finished());
-    CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+    CHECK(harness.ended(Outcome::Kind::lost));
     CHECK(life_of(last_ask(harness, Op::release, 0)) == Duration::zero());
   }
   SUBCASE("the same when the hold is over: a server that was stopped may not have begun with it") {
@@ -134,8 +131,7 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
         Reply{Ask{.server = 2, .attempt = 1, .operation = op::Release{}}, harness.now, Missing{}});
     CHECK_FALSE(harness.session.finished());
     harness.advance(2s);
-    REQUIRE(harness.session.finished());
-    CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+    CHECK(harness.ended(Outcome::Kind::lost));
     CHECK(life_of(last_ask(harness, Op::release, 0)) == Duration::zero());
   }
 }
@@ -146,6 +142,5 @@ TEST_CASE("min-hold: a lock that is cooling is its last holder's") {
   harness.answer(0, Op::acquire, held_by("T"));
   harness.answer(1, Op::acquire, held_by("cooling:T"));
   harness.advance(1s);
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+  CHECK(harness.ended(Outcome::Kind::conflict));
 }

@@ -60,8 +60,7 @@ TEST_CASE("pause: the back-off begins again when the holder changes") {
   CHECK(rounds(1, "second") > 100ms);
 }
 
-TEST_CASE(
-    "pause: a waiter that a quorum of servers can wake asks every 1.7 s, far back every 5 s") {
+TEST_CASE("pause: a waiter that a quorum can wake asks every 1.7 s, far back every 5 s") {
   for (const std::size_t place : {1U, 2U, 3U, 9U, 256U}) {
     CAPTURE(place);
     Harness harness = called_waiter(place);
@@ -108,8 +107,7 @@ TEST_CASE("pause: a minority that can wake us is not enough") {
   CHECK(harness.pause() == 100ms);
 }
 
-TEST_CASE(
-    "pause: without wake-ups, the first two in the queue ask every 100 ms, the others back off") {
+TEST_CASE("pause: without wake-ups, the first two ask every 100 ms, the others back off") {
   const auto after_some_rounds = [](const std::vector<std::size_t>& places) {
     Harness harness = waiting_for(in_line(held_for_ever(), 7));
     for (int round = 0; round < 8; ++round) {
@@ -156,8 +154,7 @@ TEST_CASE("pause: at the announced expiry, the others ask within a second after 
   CHECK(*pauses.rbegin() <= 1401ms);
 }
 
-TEST_CASE(
-    "pause: an expiry is asked immediately, but one after the other at most 20 times per second") {
+TEST_CASE("pause: an expiry is asked immediately, one after the other 20 times per second") {
   Harness harness(plan_for(1));
   harness.answer(0, Op::acquire, held_by("other", 30ms));
   CHECK(harness.session.deadline() - harness.now <= 31ms);

@@ -36,25 +36,11 @@ TEST_CASE("one permanently wrong server of three does not stand in the way, two 
   harness.answer(2, Op::acquire, Granted{});
   CHECK(harness.asked(Op::release) == 1);
   harness.answer(2, Op::release, Released{});
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+  CHECK(harness.ended(Outcome::Kind::unavailable));
 }
-
-namespace {
-
-Harness holding(std::size_t servers) {
-  Harness harness(plan_for(servers));
-  for (ServerIndex server = 0; server < servers; ++server)
-    harness.answer(server, Op::acquire, Granted{});
-  harness.step(JobStarted{});
-  harness.effects.clear();
-  return harness;
-}
-
-}  // namespace
 
 TEST_CASE("a minority that lost the key gets it back, and counts only after a renewal") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
   harness.answer(0, Op::renew, Missing{});
   harness.answer(1, Op::renew, Renewed{});
@@ -74,7 +60,7 @@ TEST_CASE("a minority that lost the key gets it back, and counts only after a re
 }
 
 TEST_CASE("a repaired server does not outvote the loss of the others") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
   harness.answer(0, Op::renew, Missing{});
   harness.answer(0, Op::repair, Granted{});
@@ -84,7 +70,7 @@ TEST_CASE("a repaired server does not outvote the loss of the others") {
 }
 
 TEST_CASE("a quorum that renews is enough: a dead minority causes no haste") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
   harness.answer(0, Op::renew, Renewed{});
   harness.answer(1, Op::renew, Renewed{});
@@ -96,7 +82,7 @@ TEST_CASE("a quorum that renews is enough: a dead minority causes no haste") {
 }
 
 TEST_CASE("validity follows the quorum, not the last round") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
   // One server renews, two stay silent: the lease still ends with the older of the needed votes.
   harness.answer(0, Op::renew, Renewed{});
@@ -105,14 +91,13 @@ TEST_CASE("validity follows the quorum, not the last round") {
 }
 
 TEST_CASE("a quorum of confirmed releases is enough to leave") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.step(JobExited{0});
   CHECK(harness.asked(Op::release) == 3);
   harness.answer(0, Op::release, Released{});
   CHECK_FALSE(harness.session.finished());
   harness.answer(2, Op::release, Released{});
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+  CHECK(harness.ended(Outcome::Kind::job_ended));
 }
 
 TEST_CASE("a server that had a long lock, and does not confirm its release, is named") {
@@ -169,7 +154,7 @@ TEST_CASE("a late vote after the win is used") {
 }
 
 TEST_CASE("\"not mine\" takes back what that server had promised") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
   harness.answer(0, Op::renew, Renewed{});
   harness.answer(1, Op::renew, Renewed{});
@@ -183,9 +168,8 @@ TEST_CASE("\"not mine\" takes back what that server had promised") {
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
 }
 
-TEST_CASE(
-    "a server is repaired as soon as the others have vouched, in whatever order they answer") {
-  Harness harness = holding(3);
+TEST_CASE("a server is repaired as soon as the others have vouched, in whatever order") {
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
   harness.answer(0, Op::renew, Missing{});
   harness.answer(1, Op::renew, Renewed{});
@@ -205,9 +189,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a lock that two of three servers have deleted is not put back on their older words") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
-  for (ServerIndex server = 0; server < 3; ++server) harness.answer(server, Op::renew, Renewed{});
+  harness.answer_all(3, Op::renew, Renewed{});
   harness.advance(1s);
   harness.step(Notice{});
   // The forced release did not reach the third server. The answer of the second is late.
@@ -221,7 +205,7 @@ TEST_CASE("a lock that two of three servers have deleted is not put back on thei
 }
 
 TEST_CASE("renewals of two rounds are no quorum for a repair") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
   harness.answer(1, Op::renew, Renewed{});
   harness.effects.clear();
@@ -235,7 +219,7 @@ TEST_CASE("renewals of two rounds are no quorum for a repair") {
 }
 
 TEST_CASE("a server that refuses a repair, as the lock was deleted there by force, has lost it") {
-  Harness harness = holding(3);
+  Harness harness = running(plan_for(3));
   harness.advance(10s);
   harness.answer(0, Op::renew, Renewed{});
   harness.answer(2, Op::renew, Renewed{});

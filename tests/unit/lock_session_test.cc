@@ -10,16 +10,9 @@ using namespace redlock::lock::testing;
 
 namespace {
 
-/// One server, lock held, job running; valid until 29.698 s (ttl 30 s less drift 302 ms) after
-/// start.
-Harness running(Plan plan = plan_for(1)) {
-  Harness harness(plan);
-  for (ServerIndex server = 0; server < plan.servers; ++server) {
-    harness.answer(server, Op::acquire, Granted{});
-  }
-  harness.step(JobStarted{});
-  harness.effects.clear();
-  return harness;
+/// One server; valid until 29.698 s (ttl 30 s less drift 302 ms) after start.
+Harness running_on_one() {
+  return running(plan_for(1));
 }
 
 }  // namespace
@@ -34,20 +27,19 @@ TEST_CASE("a command that cannot be executed releases what it held, and its stat
   REQUIRE(released != nullptr);
   CHECK(released->held >= 3s);
   CHECK(released->held < 4s);
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::not_started);
+  REQUIRE(harness.ended(Outcome::Kind::not_started));
   CHECK(harness.session.outcome().number == 71);
 }
 
 TEST_CASE("while there is a job, signals are none of the session's business") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.step(Signal{SIGTERM, true});
   harness.step(Signal{SIGINT, true});
   CHECK(harness.effects.empty());
 }
 
 TEST_CASE("the process on top is gone: the job is stopped, and the lock released after it") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.step(SupervisorGone{});
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
   harness.advance(5s);
@@ -58,8 +50,7 @@ TEST_CASE("the process on top is gone: the job is stopped, and the lock released
   CHECK(harness.asked(Op::release) == 1);
 }
 
-TEST_CASE(
-    "a main process that was killed: what it left gets TERM, KILL a grace later, and the lock") {
+TEST_CASE("a main process that was killed: what it left gets TERM, and KILL a grace later") {
   Plan plan = plan_for(1);
   plan.max_runtime = 2s;  // no limit for what it left
   Harness harness = running(plan);
@@ -85,7 +76,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a main process that ended as it was told: what it left has the signal, and gets KILL") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.step(JobExited{3, JobEnd::as_told});
   CHECK(harness.kills().empty());
   SUBCASE("a grace later") {
@@ -103,9 +94,8 @@ TEST_CASE("a main process that ended as it was told: what it left has the signal
   CHECK(harness.asked(Op::release) == 1);
 }
 
-TEST_CASE(
-    "what a main process leaves by itself is not the lock's business, nor with --wait-all killed") {
-  Harness harness = running();
+TEST_CASE("what a main process leaves by itself is not killed, nor anything with --wait-all") {
+  Harness harness = running_on_one();
   harness.step(JobExited{0, JobEnd::by_itself});
   CHECK(harness.asked(Op::release) == 1);
   Plan plan = plan_for(1);
@@ -153,7 +143,7 @@ TEST_CASE("--wait-all: renewed and held until every descendant has ended") {
 
 TEST_CASE("a job that is stopped after a pause: whether its lease is over is told") {
   for (const Duration pause : {Duration(24s + 98ms), Duration(25s), Duration(30s)}) {
-    Harness harness = running();
+    Harness harness = running_on_one();
     harness.now += pause;
     harness.step(Tick{});
     const auto* stopping = harness.reported<report::Stopping>();
@@ -171,7 +161,7 @@ TEST_CASE("--signal chooses what comes first") {
 }
 
 TEST_CASE("what the worker tells the process on top") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   const Instant valid_until = Harness::start + 30s - 302ms;
   WorkerState state = harness.session.worker_state();
   CHECK(state.phase == WorkerState::Phase::running);
@@ -191,15 +181,13 @@ TEST_CASE("what the worker tells the process on top") {
 }
 
 TEST_CASE("a lock that lives longer than its renewal asked for is cut, once for each such answer") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.advance(10s);
   REQUIRE(harness.answer(0, Op::renew, Renewed{.longer = true}));
   const auto cuts = [&harness] {
     std::vector<ServerIndex> servers;
-    for (const Effect& effect : harness.effects) {
-      const auto* ask = std::get_if<Ask>(&effect);
-      if (ask != nullptr && ask->op() == Op::renew && details<op::Renew>(*ask).cuts)
-        servers.push_back(ask->server);
+    for (const Ask& ask : harness.asks(Op::renew)) {
+      if (details<op::Renew>(ask).cuts) servers.push_back(ask.server);
     }
     return servers;
   };
@@ -210,7 +198,7 @@ TEST_CASE("a lock that lives longer than its renewal asked for is cut, once for 
 }
 
 TEST_CASE("a renewal is overdue: what a KILL costs is measured, and the stop begins the earlier") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   const Instant valid_until = Harness::start + 30s - 302ms;
   const Duration longest = plan_for(1).timing.longest_head_start();
   harness.advance(valid_until - 600ms - 5s - longest - harness.now - 1ns);
@@ -243,7 +231,7 @@ TEST_CASE("a renewal is overdue: what a KILL costs is measured, and the stop beg
 }
 
 TEST_CASE("KILLs that find nothing new come at twice the pause, up to a second") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.step(SupervisorGone{});
   harness.advance(5s);
   REQUIRE(harness.kills().back() == SIGKILL);
@@ -261,7 +249,7 @@ TEST_CASE("KILLs that find nothing new come at twice the pause, up to a second")
 }
 
 TEST_CASE("after a long gap the job is killed before anything else, and not continued first") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.now += 1h;
   harness.step(Tick{});
   CHECK(harness.kills() == std::vector<int>{SIGKILL});
@@ -270,7 +258,7 @@ TEST_CASE("after a long gap the job is killed before anything else, and not cont
 }
 
 TEST_CASE("an unanswered renewal is retried quickly, shortens nothing, and recovers") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.advance(10s);
   harness.now += 200ms;
   REQUIRE(harness.answer(0, Op::renew, no_answer()));
@@ -285,18 +273,15 @@ TEST_CASE("an unanswered renewal is retried quickly, shortens nothing, and recov
 }
 
 TEST_CASE("each outage of renewals is told once, and so is its end") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   std::size_t failing = 0;
   std::size_t recovered = 0;
   const auto count = [&] {
-    for (const Effect& effect : harness.effects) {
-      const auto* const report = std::get_if<Report>(&effect);
-      if (report == nullptr) continue;
-      failing += std::holds_alternative<report::RenewalFailing>(*report) ? 1 : 0;
-      recovered += std::holds_alternative<report::RenewalRecovered>(*report) ? 1 : 0;
+    for (const Report& report : harness.all<Report>()) {
+      failing += std::holds_alternative<report::RenewalFailing>(report) ? 1 : 0;
+      recovered += std::holds_alternative<report::RenewalRecovered>(report) ? 1 : 0;
     }
-    std::erase_if(harness.effects,
-                  [](const Effect& each) { return !std::holds_alternative<Ask>(each); });
+    harness.forget<Report>();
   };
   for (std::size_t outage = 1; outage <= 3; ++outage) {
     for (int round = 0; round < 3; ++round) {  // two in vain, and one that succeeds
@@ -311,13 +296,11 @@ TEST_CASE("each outage of renewals is told once, and so is its end") {
 }
 
 TEST_CASE("a renewal that is answered late counts from when it was sent") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.advance(10s);
   harness.now += 200ms;
-  std::erase_if(harness.effects,
-                [](const Effect& effect) { return !std::holds_alternative<Ask>(effect); });
-  REQUIRE(harness.effects.size() == 1);
-  const Ask renewal = std::get<Ask>(harness.effects.back());
+  REQUIRE(harness.count<Ask>() == 1);
+  const Ask renewal = harness.all<Ask>().front();
   harness.step(Reply{renewal, Harness::start + 10s, no_answer()});
   harness.now += 8s;
   harness.step(Reply{renewal, Harness::start + 10s, Renewed{}});
@@ -329,7 +312,7 @@ TEST_CASE("a renewal that is answered late counts from when it was sent") {
 }
 
 TEST_CASE("a lost lock is never renewed or resurrected") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.advance(10s);
   harness.answer(0, Op::renew, Missing{});
   harness.advance(60s);
@@ -342,13 +325,12 @@ TEST_CASE("a server that had to be asked again is no witness of a loss") {
   // The first request may have been carried out; or the server was down, and restarted empty since.
   for (const bool maybe_applied : {true, false}) {
     for (const Answer& word : {Answer(Missing{}), Answer(NotMine{"other"})}) {
-      Harness harness = running();
+      Harness harness = running_on_one();
       harness.step(JobExited{3});
       harness.answer(0, Op::release, no_answer(maybe_applied));
       harness.advance(150ms);
       REQUIRE(harness.answer(0, Op::release, word));
-      REQUIRE(harness.session.finished());
-      CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+      REQUIRE(harness.ended(Outcome::Kind::job_ended));
       CHECK(harness.session.outcome().number == 3);
     }
   }
@@ -357,13 +339,8 @@ TEST_CASE("a server that had to be asked again is no witness of a loss") {
 TEST_CASE("a late \"missing\" after the release began brings nothing back") {
   Harness harness = running(plan_for(3));
   harness.advance(10s);
-  const auto renewal =
-      std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
-        const auto* ask = std::get_if<Ask>(&e);
-        return ask != nullptr && ask->op() == Op::renew;
-      });
-  REQUIRE(renewal != harness.effects.end());
-  const Ask ask = std::get<Ask>(*renewal);
+  REQUIRE(harness.asked(Op::renew) > 0);
+  const Ask ask = harness.asks(Op::renew).front();
   harness.step(JobExited{0});
   harness.step(Reply{ask, harness.now, Missing{}});
   CHECK(harness.asked(Op::repair) == 0);
@@ -378,7 +355,7 @@ TEST_CASE("a short ttl with the longest grace can still be won") {
 }
 
 TEST_CASE("a TERM that came late leaves less than the grace: the KILL still comes before the end") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.now += 27s;  // stopped or suspended during this time
   harness.step(Tick{});
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
@@ -390,7 +367,7 @@ TEST_CASE("a TERM that came late leaves less than the grace: the KILL still come
 }
 
 TEST_CASE("an empty tree counts only after the job's own end was seen") {
-  Harness harness = running();
+  Harness harness = running_on_one();
   harness.advance(10s);
   harness.answer(0, Op::renew, Missing{});
   harness.step(JobTreeGone{});

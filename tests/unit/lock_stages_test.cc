@@ -23,19 +23,14 @@ Harness stage(const Neighbours& neighbours, int stop_signal = SIGTERM) {
   Plan plan = plan_for(1);
   plan.stages = neighbours;
   plan.stop_signal = stop_signal;
-  Harness harness(plan);
-  harness.answer(0, Op::acquire, Granted{});
-  harness.step(JobStarted{});
-  harness.effects.clear();
-  return harness;
+  return running(plan);
 }
 
 /// Whom the KILLs hit that nobody has forgotten yet.
 std::vector<Kill::Whom> killed(const Harness& harness) {
   std::vector<Kill::Whom> whom;
-  for (const Effect& effect : harness.effects) {
-    const auto* kill = std::get_if<Kill>(&effect);
-    if (kill != nullptr && kill->signal == SIGKILL) whom.push_back(kill->whom);
+  for (const Kill& kill : harness.all<Kill>()) {
+    if (kill.signal == SIGKILL) whom.push_back(kill.whom);
   }
   return whom;
 }

@@ -13,17 +13,7 @@ namespace {
 
 /// A job that runs on three servers. The next regular renewal is due 10 s after the start.
 Harness running_on_three() {
-  Harness harness(plan_for(3));
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, Granted{});
-  }
-  harness.step(JobStarted{});
-  harness.effects.clear();
-  return harness;
-}
-
-void answer_all(Harness& harness, const Answer& answer) {
-  for (ServerIndex server = 0; server < 3; ++server) harness.answer(server, Op::renew, answer);
+  return running(plan_for(3));
 }
 
 }  // namespace
@@ -61,7 +51,7 @@ TEST_CASE("told: listening is taken up again with every regular renewal, no more
   harness.step(Notice{});
   harness.advance(500ms);
   CHECK(harness.count<Subscribe>() == 1);
-  answer_all(harness, Renewed{});
+  harness.answer_all(3, Op::renew, Renewed{});
   harness.advance(10s);
   CHECK(harness.count<Subscribe>() == 2);
 }
@@ -69,11 +59,7 @@ TEST_CASE("told: listening is taken up again with every regular renewal, no more
 TEST_CASE("told: a stopped job is not listened for") {
   Plan plan = plan_for(3);
   plan.max_runtime = 100ms;
-  Harness harness(plan);
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, Granted{});
-  }
-  harness.step(JobStarted{});
+  Harness harness = running(plan);
   harness.advance(3s);
   CHECK(harness.count<Subscribe>() == 0);
 }
@@ -83,7 +69,7 @@ TEST_CASE("told: word alone decides nothing") {
   harness.advance(1s);
   harness.step(Notice{});
   CHECK(harness.kills().empty());
-  answer_all(harness, Renewed{});
+  harness.answer_all(3, Op::renew, Renewed{});
   CHECK(harness.kills().empty());
   CHECK(harness.session.deadline() >= harness.now + 9s);
 }
@@ -152,9 +138,9 @@ TEST_CASE("told: a flood of word is ten renewals a second") {
   harness.advance(1s);
   for (int i = 0; i < 1000; ++i) {
     harness.step(Notice{});
-    answer_all(harness, Renewed{});
+    harness.answer_all(3, Op::renew, Renewed{});
     harness.advance(1ms);
-    answer_all(harness, Renewed{});
+    harness.answer_all(3, Op::renew, Renewed{});
   }
   CHECK(harness.asked(Op::renew) == 0);
   std::size_t rounds = 0;
@@ -162,7 +148,7 @@ TEST_CASE("told: a flood of word is ten renewals a second") {
     harness.step(Notice{});
     harness.advance(1ms);
     rounds += harness.asked(Op::renew) / 3;
-    answer_all(harness, Renewed{});
+    harness.answer_all(3, Op::renew, Renewed{});
   }
   CHECK(rounds >= 9);
   CHECK(rounds <= 11);
@@ -174,7 +160,7 @@ TEST_CASE("told: word that comes right after a renewal is put off, not lost") {
   harness.step(Notice{});
   harness.advance(10ms);
   harness.step(Notice{});  // the renewals that are on their way may have been answered before it
-  answer_all(harness, Renewed{});
+  harness.answer_all(3, Op::renew, Renewed{});
   CHECK(harness.asked(Op::renew) == 0);
   harness.advance(89ms);
   CHECK(harness.asked(Op::renew) == 0);
@@ -187,9 +173,7 @@ TEST_CASE("told: while the job is being stopped for another reason, and when all
   plan.max_runtime = 2s;
   Harness harness(plan);
   harness.step(Notice{});  // nothing is held yet
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, Granted{});
-  }
+  harness.answer_all(3, Op::acquire, Granted{});
   harness.step(Notice{});
   harness.step(JobStarted{});
   harness.advance(2s);

@@ -126,8 +126,7 @@ TEST_CASE("servers that are not trusted yet are borne like ones that do not answ
     harness.now = std::max(harness.now + 1ms, harness.session.deadline());
     harness.step(Tick{});
   }
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+  CHECK(harness.ended(Outcome::Kind::unavailable));
   CHECK(harness.now < Harness::start + 3100ms);
   const auto* report = harness.reported<report::Unavailable>();
   REQUIRE(report != nullptr);

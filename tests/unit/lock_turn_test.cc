@@ -58,12 +58,10 @@ TEST_CASE("turn: a holder on a quorum is a conflict, whose turn it may be elsewh
   harness.answer(0, Op::acquire, turn_of("w"));
   harness.answer(1, Op::acquire, held_by("other"));
   harness.answer(2, Op::acquire, held_by("other"));
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+  CHECK(harness.ended(Outcome::Kind::conflict));
 }
 
-TEST_CASE(
-    "turn: -n that meets nothing but turns asks after each, gives up after 5 s, names nobody") {
+TEST_CASE("turn: -n that meets only turns asks after each, gives up after 5 s, names nobody") {
   Harness harness(plan_for(1, Duration::zero()));
   for (int round = 0; round < 200 && !harness.session.finished(); ++round) {
     harness.answer(0, Op::acquire, turn_of("w"));

@@ -356,12 +356,9 @@ TEST_CASE("queue: at the limit, a wait before obstacles says which they are") {
     harness.pass_pause();
   }
   CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
-  const Effect* last = nullptr;
-  for (const Effect& effect : harness.effects) {
-    if (std::holds_alternative<Report>(effect)) last = &effect;
-  }
-  REQUIRE(last != nullptr);
-  const auto& contended = std::get<report::Contended>(std::get<Report>(*last));
+  REQUIRE(harness.count<Report>() > 0);
+  const Report last = harness.all<Report>().back();
+  const auto& contended = std::get<report::Contended>(last);
   CHECK(contended.when == report::Contended::When::gives_up);
   CHECK(contended.obstacles.size() == 2);
 }
@@ -370,9 +367,7 @@ TEST_CASE("queue: left with the lock, once the job has started or cannot start")
   for (const bool starts : {true, false}) {
     Harness harness = waiting_for(queued(7));
     harness.advance(harness.session.deadline() - harness.now);
-    for (ServerIndex server = 0; server < 3; ++server) {
-      harness.answer(server, Op::acquire, Granted{});
-    }
+    harness.answer_all(3, Op::acquire, Granted{});
     REQUIRE(harness.count<Spawn>() == 1);
     CHECK_MESSAGE(harness.asked(Op::leave_queue) == 0, "the job shall not wait for that");
     harness.step(starts ? Event(JobStarted{}) : Event(JobFailedToStart{127}));
@@ -385,9 +380,7 @@ TEST_CASE("queue: left with the lock, once the job has started or cannot start")
 TEST_CASE("queue: a job that comes too late keeps its place in the queue") {
   Harness harness = waiting_for(queued(7));
   harness.advance(harness.session.deadline() - harness.now);
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, Granted{});
-  }
+  harness.answer_all(3, Op::acquire, Granted{});
   REQUIRE(harness.count<Spawn>() == 1);
   harness.step(JobTooLate{});
   CHECK(harness.asked(Op::leave_queue) == 0);
@@ -396,9 +389,7 @@ TEST_CASE("queue: a job that comes too late keeps its place in the queue") {
 TEST_CASE("queue: a wait in vain ends when the servers that answered know that it was left") {
   Harness harness(plan_for(3, 1s));
   for (int elapsed = 0; elapsed < 99; ++elapsed) {
-    for (ServerIndex server = 0; server < 2; ++server) {
-      harness.answer(server, Op::acquire, queued(7));
-    }
+    harness.answer_all(2, Op::acquire, queued(7));
     harness.answer(2, Op::acquire, no_answer());
     harness.advance(10ms);
   }

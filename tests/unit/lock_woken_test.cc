@@ -69,8 +69,7 @@ std::size_t rounds_in_a_flood(Harness& harness) {
   return rounds;
 }
 
-TEST_CASE(
-    "queue: words that never end are believed for some rounds, 5 ms apart, then ten a second") {
+TEST_CASE("queue: endless words are believed for some rounds, 5 ms apart, then ten a second") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   const std::size_t first = rounds_in_a_flood(harness);
   CHECK(first >= 32);
@@ -101,8 +100,7 @@ TEST_CASE("woken: told when the lock has cooled, it asks then, or earlier if it 
   CHECK(harness.asked(Op::acquire) == 3);
 }
 
-TEST_CASE(
-    "subscribed: when a quorum can wake it, it asks immediately: a wake-up may have been lost") {
+TEST_CASE("subscribed: when a quorum can wake it, it asks: a wake-up may have been lost") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   harness.advance(20ms);
   const Duration pause = harness.pause();
@@ -173,8 +171,7 @@ TEST_CASE("woken: in a round with a request that failed, it does not wait for th
   CHECK_MESSAGE(harness.asked(Op::release) == 3, "the round is over");
 }
 
-TEST_CASE(
-    "woken: endless wake-ups in a round that waits for a silent server cost ten rounds a second") {
+TEST_CASE("woken: endless wake-ups while a server is silent cost ten rounds a second") {
   Harness harness(plan_for(3));
   harness.answer(0, Op::acquire, Granted{});
   harness.answer(1, Op::acquire, held_by("other"));

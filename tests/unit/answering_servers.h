@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Servers that answer by themselves, in a thread, so that a test can call a whole command: each
-// request gets the reply that the test's function makes. And what the command writes.
+// request gets the reply that the test's function makes.
 #pragma once
 
 #include <doctest/doctest.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -26,6 +24,7 @@
 #include "played_server.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/resp.h"
+#include "written.h"
 
 namespace redlock::tests {
 
@@ -180,31 +179,5 @@ struct Shown {
     return wire + number(readers.size()) + number(left);
   }
 };
-
-/// What a function writes.
-struct Written {
-  std::string out;
-  std::string err;
-};
-inline Written written_by(const std::function<void()>& function) {
-  const auto fds = {STDOUT_FILENO, STDERR_FILENO};
-  std::vector<os::Fd> before;
-  std::vector<os::Fd> files;
-  std::fflush(stdout);
-  for (const int fd : fds) {
-    before.emplace_back(::dup(fd));
-    files.push_back(os::make_memory_file(""));
-    REQUIRE(::dup2(files.back().get(), fd) == fd);
-  }
-  function();
-  std::fflush(stdout);
-  Written written;
-  for (std::size_t at = 0; at < files.size(); ++at) {
-    ::dup2(before[at].get(), at == 0 ? STDOUT_FILENO : STDERR_FILENO);
-    ::lseek(files[at].get(), 0, SEEK_SET);
-    os::read_all(files[at].get(), at == 0 ? written.out : written.err);
-  }
-  return written;
-}
 
 }  // namespace redlock::tests

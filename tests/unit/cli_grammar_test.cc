@@ -45,9 +45,9 @@ TEST_CASE("run: odd names") {
        {"L", "[abc]", "[a,b]", "a b", "grüße", "a=b", "\"", "run", "{tag}x", "@", "/x", "it's"}) {
     CHECK(parse_run({name, "true"}).name == name);
   }
-  check_failure(failure({"run", "", "true"}), ExitStatus::usage, "name is empty");
-  check_failure(failure({"run", "-", "true"}), ExitStatus::usage, "must not begin with");
-  check_failure(failure({"run", "a\nb", "true"}), ExitStatus::usage, "control bytes");
+  check_usage({"run", "", "true"}, "name is empty");
+  check_usage({"run", "-", "true"}, "must not begin with");
+  check_usage({"run", "a\nb", "true"}, "control bytes");
 }
 
 TEST_CASE("run: options before and directly after the name") {
@@ -85,36 +85,33 @@ TEST_CASE("run: the ways to write an option's value") {
 }
 
 TEST_CASE("run: a value that is missing or looks like an option") {
-  check_failure(failure({"run", "-w"}), ExitStatus::usage, "-w needs a value");
-  check_failure(failure({"run", "L", "--ttl"}), ExitStatus::usage, "--ttl needs a value");
-  check_failure(failure({"run", "-w", "-n", "L", "x"}), ExitStatus::usage, "but '-n' follows");
-  check_failure(failure({"run", "-w", "--", "L", "x"}), ExitStatus::usage, "but '--' follows");
-  check_failure(failure({"run", "-w", "-5", "L", "x"}), ExitStatus::usage,
-                "-w/--wait: expected a time");
-  check_failure(failure({"run", "-w-5", "L", "x"}), ExitStatus::usage, "not '-5'");
-  check_failure(failure({"run", "--wait=-5", "L", "x"}), ExitStatus::usage, "not '-5'");
-  check_failure(failure({"run", "-w", "", "L", "x"}), ExitStatus::usage, "not ''");
-  check_failure(failure({"run", "--wait=", "L", "x"}), ExitStatus::usage, "not ''");
-  check_failure(failure({"run", "-w", "L", "x"}), ExitStatus::usage, "not 'L'");
-  check_failure(failure({"run", "-n=3", "L", "x"}), ExitStatus::usage, "unknown option '-='");
-  check_failure(failure({"run", "--quiet=yes", "L", "x"}), ExitStatus::usage, "takes no value");
-  check_failure(failure({"run", "--quiet=", "L", "x"}), ExitStatus::usage, "takes no value");
+  check_usage({"run", "-w"}, "-w needs a value");
+  check_usage({"run", "L", "--ttl"}, "--ttl needs a value");
+  check_usage({"run", "-w", "-n", "L", "x"}, "but '-n' follows");
+  check_usage({"run", "-w", "--", "L", "x"}, "but '--' follows");
+  check_usage({"run", "-w", "-5", "L", "x"}, "-w/--wait: expected a time");
+  check_usage({"run", "-w-5", "L", "x"}, "not '-5'");
+  check_usage({"run", "--wait=-5", "L", "x"}, "not '-5'");
+  check_usage({"run", "-w", "", "L", "x"}, "not ''");
+  check_usage({"run", "--wait=", "L", "x"}, "not ''");
+  check_usage({"run", "-w", "L", "x"}, "not 'L'");
+  check_usage({"run", "-n=3", "L", "x"}, "unknown option '-='");
+  check_usage({"run", "--quiet=yes", "L", "x"}, "takes no value");
+  check_usage({"run", "--quiet=", "L", "x"}, "takes no value");
 }
 
 TEST_CASE("run: no lock name, no command") {
-  check_failure(failure({"run"}), ExitStatus::usage, "no lock name");
-  check_failure(failure({"run", "-n"}), ExitStatus::usage, "no lock name");
-  check_failure(failure({"run", "--", "L", "x"}), ExitStatus::usage, "NAME goes before the --");
-  check_failure(failure({"run", "-n", "-w", "L", "--", "x"}), ExitStatus::usage,
-                "-w/--wait: expected a time");
-  check_failure(failure({"run", "L"}), ExitStatus::usage, "no command to run under the lock 'L'");
-  check_failure(failure({"run", "L", "--"}), ExitStatus::usage, "no command");
-  check_failure(failure({"run", "L", "-n"}), ExitStatus::usage, "no command");
+  check_usage({"run"}, "no lock name");
+  check_usage({"run", "-n"}, "no lock name");
+  check_usage({"run", "--", "L", "x"}, "NAME goes before the --");
+  check_usage({"run", "-n", "-w", "L", "--", "x"}, "-w/--wait: expected a time");
+  check_usage({"run", "L"}, "no command to run under the lock 'L'");
+  check_usage({"run", "L", "--"}, "no command");
+  check_usage({"run", "L", "-n"}, "no command");
 }
 
 TEST_CASE("run: --once-exit-code needs --once") {
-  check_failure(failure({"run", "--once-exit-code", "5", "L", "x"}), ExitStatus::usage,
-                "--once-exit-code needs --once");
+  check_usage({"run", "--once-exit-code", "5", "L", "x"}, "--once-exit-code needs --once");
   CHECK(parse_run({"--once-exit-code", "5", "--once", "1h", "L", "x"}).settings.once_exit_code ==
         5);
 }
@@ -131,32 +128,29 @@ TEST_CASE("run: -c") {
   CHECK(parse_run({"L", "-c", "-n"}).job == Words{"/bin/sh", "-c", "-n"});
   CHECK(parse_run({"L", "-c", "[a,b]"}).job == Words{"/bin/sh", "-c", "[a,b]"});
   CHECK(parse_run({"L", "-c", ""}).job == Words{"/bin/sh", "-c", ""});
-  check_failure(failure({"run", "L", "-c", "a", "b"}), ExitStatus::usage, "but 'b' follows");
-  check_failure(failure({"run", "-c", "a", "L", "b"}), ExitStatus::usage, "but 'b' follows");
-  check_failure(failure({"run", "L", "-c", "a", "--", "b"}), ExitStatus::usage, "but 'b' follows");
-  check_failure(failure({"run", "L", "-c"}), ExitStatus::usage, "-c needs a value");
+  check_usage({"run", "L", "-c", "a", "b"}, "but 'b' follows");
+  check_usage({"run", "-c", "a", "L", "b"}, "but 'b' follows");
+  check_usage({"run", "L", "-c", "a", "--", "b"}, "but 'b' follows");
+  check_usage({"run", "L", "-c"}, "-c needs a value");
 }
 
 TEST_CASE("run: unknown and abbreviated options") {
-  check_failure(failure({"run", "--wai", "5", "L", "x"}), ExitStatus::usage,
-                "unknown option '--wai', did you mean --wait? (see: redlock run --help)");
-  check_failure(failure({"run", "--conflict", "5", "L", "x"}), ExitStatus::usage,
-                "did you mean --conflict-exit-code?");
-  check_failure(failure({"run", "--nonblok", "L", "x"}), ExitStatus::usage, "mean --nonblock?");
-  check_failure(failure({"run", "--rsync", "L", "x"}), ExitStatus::usage,
-                "unknown option '--rsync' (see");
-  check_failure(failure({"run", "--xx", "L", "x"}), ExitStatus::usage,
-                "unknown option '--xx' (see");
+  check_usage({"run", "--wai", "5", "L", "x"},
+              "unknown option '--wai', did you mean --wait? (see: redlock run --help)");
+  check_usage({"run", "--conflict", "5", "L", "x"}, "did you mean --conflict-exit-code?");
+  check_usage({"run", "--nonblok", "L", "x"}, "mean --nonblock?");
+  check_usage({"run", "--rsync", "L", "x"}, "unknown option '--rsync' (see");
+  check_usage({"run", "--xx", "L", "x"}, "unknown option '--xx' (see");
   // An option of other commands.
-  check_failure(failure({"status", "--max-runtme", "5"}), ExitStatus::usage, "'--max-runtme' (see");
-  check_failure(failure({"run", "-z", "L", "x"}), ExitStatus::usage, "unknown option '-z' (see");
-  check_failure(failure({"run", "L", "-vz", "x"}), ExitStatus::usage, "'-z' in '-vz'");
-  check_failure(failure({"run", "-5", "L", "x"}), ExitStatus::usage, "unknown option '-5'");
-  check_failure(failure({"run", "-N", "3", "L", "x"}), ExitStatus::usage, "unknown option '-N'");
-  check_failure(failure({"run", "---", "L", "x"}), ExitStatus::usage, "unknown option '---'");
-  check_failure(failure({"run", "--=", "L", "x"}), ExitStatus::usage, "unknown option '--'");
-  check_failure(failure({"run", "-,", "L", "x"}), ExitStatus::usage, "unknown option '-,'");
-  check_failure(failure({"run", "-w,--wait", "L", "x"}), ExitStatus::usage, "not ',--wait'");
+  check_usage({"status", "--max-runtme", "5"}, "'--max-runtme' (see");
+  check_usage({"run", "-z", "L", "x"}, "unknown option '-z' (see");
+  check_usage({"run", "L", "-vz", "x"}, "'-z' in '-vz'");
+  check_usage({"run", "-5", "L", "x"}, "unknown option '-5'");
+  check_usage({"run", "-N", "3", "L", "x"}, "unknown option '-N'");
+  check_usage({"run", "---", "L", "x"}, "unknown option '---'");
+  check_usage({"run", "--=", "L", "x"}, "unknown option '--'");
+  check_usage({"run", "-,", "L", "x"}, "unknown option '-,'");
+  check_usage({"run", "-w,--wait", "L", "x"}, "not ',--wait'");
 }
 
 TEST_CASE("sandbox") {
@@ -171,10 +165,9 @@ TEST_CASE("sandbox") {
   CHECK(sandbox({"--servers=99", "--", "ls", "-N", "[a,b]"}).command == Words{"ls", "-N", "[a,b]"});
   CHECK(sandbox({"-N5", "ls", "--"}).command == Words{"ls", "--"});
   for (const char* number : {"0", "100", "-1", "x", "", "1.5", "3 ", "99999999999"}) {
-    check_failure(failure({"sandbox", "-N", number}), ExitStatus::usage,
-                  "-N/--servers: expected a whole");
+    check_usage({"sandbox", "-N", number}, "-N/--servers: expected a whole");
   }
-  check_failure(failure({"sandbox", "-n"}), ExitStatus::usage, "redlock sandbox --help");
+  check_usage({"sandbox", "-n"}, "redlock sandbox --help");
 
   using Kind = cli::Sandbox::Kind;
   CHECK(sandbox({}).kind == Kind::plain);
@@ -269,7 +262,7 @@ TEST_CASE("help: the options for servers and TLS have a page of their own") {
     }
     CHECK_FALSE(contains(servers, "--verbose"));
   }
-  check_failure(failure({"sandbox", "--help-servers"}), ExitStatus::usage, "unknown option");
+  check_usage({"sandbox", "--help-servers"}, "unknown option");
 }
 
 TEST_CASE("help: each command has one example, and what all commands share comes last") {
@@ -324,15 +317,15 @@ TEST_CASE("config and check take what can stand in a file, and no job") {
   CHECK(check({"check", "--ttl=5", "L", "--json"}).json);
   CHECK(std::get<cli::ShowConfig>(parse({"config", "--ttl", "5"}, one)).settings.ttl ==
         std::chrono::seconds(5));
-  check_failure(failure({"check", "L", "M"}, one), ExitStatus::usage, "unexpected argument 'M'");
-  check_failure(failure({"check", "--", "L"}, one), ExitStatus::usage, "unexpected argument");
-  check_failure(failure({"check", "a{"}, one), ExitStatus::usage, "lock name");
-  check_failure(failure({"config", "L"}, one), ExitStatus::usage, "unexpected argument 'L'");
-  check_failure(failure({"config", "-n"}, one), ExitStatus::usage, "unknown option '-n'");
-  check_failure(failure({"check", "-w", "5"}, one), ExitStatus::usage, "redlock check --help");
-  check_failure(failure({"run", "--json", "L", "x"}, one), ExitStatus::usage, "'--json'");
-  check_failure(failure({"config"}), ExitStatus::config, "no servers are configured");
-  check_failure(failure({"check"}), ExitStatus::config, "no servers are configured");
+  check_usage({"check", "L", "M"}, "unexpected argument 'M'", one);
+  check_usage({"check", "--", "L"}, "unexpected argument", one);
+  check_usage({"check", "a{"}, "lock name", one);
+  check_usage({"config", "L"}, "unexpected argument 'L'", one);
+  check_usage({"config", "-n"}, "unknown option '-n'", one);
+  check_usage({"check", "-w", "5"}, "redlock check --help", one);
+  check_usage({"run", "--json", "L", "x"}, "'--json'", one);
+  check_config({"config"}, "no servers are configured");
+  check_config({"check"}, "no servers are configured");
 }
 
 TEST_CASE("what can stand in a file is what has a variable of its own") {
@@ -356,32 +349,31 @@ TEST_CASE("what can stand in a file is what has a variable of its own") {
 
 TEST_CASE("words of other programs find the command") {
   const auto hint = [](const char* word, const std::string& meant) {
-    check_failure(failure({word, "L", "x"}), ExitStatus::usage,
-                  "unknown command '" + std::string(word) + "', did you mean: redlock " + meant);
-    check_failure(failure({word}), ExitStatus::usage, "did you mean: redlock " + meant);
+    check_usage({word, "L", "x"},
+                "unknown command '" + std::string(word) + "', did you mean: redlock " + meant);
+    check_usage({word}, "did you mean: redlock " + meant);
   };
   hint("lock", "run NAME -- COMMAND, or: redlock acquire NAME (");
   hint("unlock", "release NAME TOKEN, or: redlock release --force NAME (");
   hint("ls", "list (");
   hint("exec", "run (");
   hint("version", "--version (");
-  check_failure(failure({"help", "ls"}), ExitStatus::usage, "did you mean: redlock list");
+  check_usage({"help", "ls"}, "did you mean: redlock list");
 }
 
 TEST_CASE("no command, or an unknown one") {
-  check_failure(failure({}), ExitStatus::usage, "no command");
-  check_failure(failure({"rum", "L", "x"}), ExitStatus::usage, "did you mean: redlock run");
-  check_failure(failure({"snadbox"}), ExitStatus::usage, "did you mean: redlock sandbox");
-  check_failure(failure({"rnu", "L", "x"}), ExitStatus::usage, "did you mean: redlock run");
-  check_failure(failure({"mylock", "./job.sh"}), ExitStatus::usage, "redlock run NAME -- COMMAND");
-  check_failure(failure({"mylock"}), ExitStatus::usage, "unknown command 'mylock'");
-  check_failure(failure({"-n", "mylock", "./job.sh"}), ExitStatus::usage,
-                "options go after the subcommand");
-  check_failure(failure({"--ttl=5", "run"}), ExitStatus::usage, "options go after the subcommand");
-  check_failure(failure({"--bogus"}), ExitStatus::usage, "unknown option '--bogus'");
-  check_failure(failure({"help", "bogus"}), ExitStatus::usage, "unknown command 'bogus'");
-  check_failure(failure({""}), ExitStatus::usage, "unknown command ''");
-  check_failure(failure({"redis://:geheim@x", "y"}), ExitStatus::usage, "'redis://***'");
+  check_usage({}, "no command");
+  check_usage({"rum", "L", "x"}, "did you mean: redlock run");
+  check_usage({"snadbox"}, "did you mean: redlock sandbox");
+  check_usage({"rnu", "L", "x"}, "did you mean: redlock run");
+  check_usage({"mylock", "./job.sh"}, "redlock run NAME -- COMMAND");
+  check_usage({"mylock"}, "unknown command 'mylock'");
+  check_usage({"-n", "mylock", "./job.sh"}, "options go after the subcommand");
+  check_usage({"--ttl=5", "run"}, "options go after the subcommand");
+  check_usage({"--bogus"}, "unknown option '--bogus'");
+  check_usage({"help", "bogus"}, "unknown command 'bogus'");
+  check_usage({""}, "unknown command ''");
+  check_usage({"redis://:geheim@x", "y"}, "'redis://***'");
 }
 
 }  // namespace
@@ -395,15 +387,15 @@ TEST_CASE("status: several names, options in between") {
   CHECK(of({"a", "--json"}).json);
   CHECK_FALSE(of({"a"}).json);
   CHECK(of({"a", "-v"}).settings.verbose);
-  check_failure(failure({"status"}), ExitStatus::usage, "no lock name");
-  check_failure(failure({"status", "-q"}), ExitStatus::usage, "no lock name");
-  check_failure(failure({"status", "a", "redlock:{b}"}), ExitStatus::usage, "redlock's own");
-  check_failure(failure({"status", "a", "-n"}), ExitStatus::usage, "unknown option '-n'");
-  check_failure(failure({"status", "a", "--ttl", "5"}), ExitStatus::usage, "unknown option");
-  check_failure(failure({"status", "a"}), ExitStatus::config, "no servers");
-  check_failure(failure({"status", "--prefix", std::string(200, 'x'), "-S", "redis://one",
-                         std::string(56, 'y')}),
-                ExitStatus::usage, "longer than 255");
+  check_usage({"status"}, "no lock name");
+  check_usage({"status", "-q"}, "no lock name");
+  check_usage({"status", "a", "redlock:{b}"}, "redlock's own");
+  check_usage({"status", "a", "-n"}, "unknown option '-n'");
+  check_usage({"status", "a", "--ttl", "5"}, "unknown option");
+  check_config({"status", "a"}, "no servers");
+  check_usage(
+      {"status", "--prefix", std::string(200, 'x'), "-S", "redis://one", std::string(56, 'y')},
+      "longer than 255");
 }
 
 TEST_CASE("list: at most one pattern, which may be anything") {
@@ -414,8 +406,8 @@ TEST_CASE("list: at most one pattern, which may be anything") {
   CHECK(of({}).pattern.empty());
   CHECK(of({"[ab]*{"}).pattern == "[ab]*{");
   CHECK(of({"a*", "--json"}).json);
-  check_failure(failure({"list", "a", "b"}), ExitStatus::usage, "unexpected argument");
-  check_failure(failure({"list"}), ExitStatus::config, "no servers");
+  check_usage({"list", "a", "b"}, "unexpected argument");
+  check_config({"list"}, "no servers");
 }
 
 TEST_CASE("history: names, patterns, and times that have passed") {
@@ -433,12 +425,11 @@ TEST_CASE("history: names, patterns, and times that have passed") {
   CHECK(of({"a", "--json"}).json);
   CHECK(of({"--at", "1970-01-02T00:00Z", "a"}).at == std::chrono::hours(24));
   CHECK(of({"a", "--since", "2h"}).since > std::chrono::hours(24 * 365 * 50));
-  check_failure(failure({"history", "a", "--last", "0"}), ExitStatus::usage, "--last: expected");
-  check_failure(failure({"history", "{"}), ExitStatus::usage, "braces");
-  check_failure(failure({"history", "a"}), ExitStatus::config, "no servers");
-  check_failure(failure({"history", "a", "--since", "soon"}), ExitStatus::usage,
-                "--since: expected a time in the past");
-  check_failure(failure({"history", "a", "--at", "2400-01-01"}), ExitStatus::usage, "in the past");
+  check_usage({"history", "a", "--last", "0"}, "--last: expected");
+  check_usage({"history", "{"}, "braces");
+  check_config({"history", "a"}, "no servers");
+  check_usage({"history", "a", "--since", "soon"}, "--since: expected a time in the past");
+  check_usage({"history", "a", "--at", "2400-01-01"}, "in the past");
 }
 
 }  // namespace redlock::tests

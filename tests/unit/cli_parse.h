@@ -61,4 +61,12 @@ inline void check_failure(const Failure& got, ExitStatus status, const std::stri
   CHECK(contains(got.message, part));
 }
 
+/// These words are wrong usage, or a wrong configuration, and the message has that part.
+inline void check_usage(Words words, const std::string& part, Variables variables = {}) {
+  check_failure(failure(std::move(words), std::move(variables)), ExitStatus::usage, part);
+}
+inline void check_config(Words words, const std::string& part, Variables variables = {}) {
+  check_failure(failure(std::move(words), std::move(variables)), ExitStatus::config, part);
+}
+
 }  // namespace redlock::tests

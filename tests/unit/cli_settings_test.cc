@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // What the options and variables mean, which of them wins, and what is said about bad ones.
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +28,12 @@ Failure refused(Words options, Variables variables = {}) {
   options.insert(options.end(), {"L", "x"});
   variables.emplace("REDLOCK_SERVERS", "redis://one");
   return failure(std::move(options), std::move(variables));
+}
+void refuses_usage(Words options, const std::string& part, Variables variables = {}) {
+  check_failure(refused(std::move(options), std::move(variables)), ExitStatus::usage, part);
+}
+void refuses_config(Words options, const std::string& part, Variables variables = {}) {
+  check_failure(refused(std::move(options), std::move(variables)), ExitStatus::config, part);
 }
 
 TEST_CASE("settings: defaults, which are those of the table") {
@@ -98,13 +102,13 @@ TEST_CASE("settings: flock's other options") {
   CHECK_FALSE(settings({"-s", "-x"}).shared);
   CHECK_FALSE(settings({"-xse"}).shared);
   CHECK_FALSE(settings({"-s", "--exclusive"}).shared);
-  check_failure(refused({"-s", "--min-hold", "1m"}), ExitStatus::usage, "needs an exclusive lock");
+  refuses_usage({"-s", "--min-hold", "1m"}, "needs an exclusive lock");
   CHECK(settings({"-o"}).ttl == 30s);
-  check_failure(refused({"--build", "7a"}), ExitStatus::usage, "a whole number");
-  check_failure(refused({"--build", "9007199254740992"}), ExitStatus::usage, "a whole number");
+  refuses_usage({"--build", "7a"}, "a whole number");
+  refuses_usage({"--build", "9007199254740992"}, "a whole number");
   CHECK(settings({"--build", "9007199254740991"}).build == 9007199254740991U);
-  check_failure(refused({"-u"}), ExitStatus::usage, "nothing to unlock");
-  check_failure(refused({"--unlock"}), ExitStatus::usage, "nothing to unlock");
+  refuses_usage({"-u"}, "nothing to unlock");
+  refuses_usage({"--unlock"}, "nothing to unlock");
 }
 
 TEST_CASE("settings: every duration is read alike") {
@@ -137,14 +141,13 @@ TEST_CASE("settings: each bad flag is 64, each bad variable 78, and both are nam
                         {"--server", "REDLOCK_SERVERS", "http://db1"}}) {
     CAPTURE(c.variable);
     CAPTURE(c.value);
-    check_failure(refused({c.flag, c.value}), ExitStatus::usage, std::string(c.flag) + ": ");
-    check_failure(refused({}, {{c.variable, c.value}}), ExitStatus::config,
-                  std::string(c.variable) + ": ");
+    refuses_usage({c.flag, c.value}, std::string(c.flag) + ": ");
+    refuses_config({}, std::string(c.variable) + ": ", {{c.variable, c.value}});
   }
   for (const char* number : {"256", "-1", "x", "", "1.0", "0x1"}) {
-    check_failure(refused({"-E", number}), ExitStatus::usage, "-E/--conflict-exit-code: expected");
+    refuses_usage({"-E", number}, "-E/--conflict-exit-code: expected");
   }
-  check_failure(refused({"--max-runtime", "inf"}), ExitStatus::usage, "--max-runtime: expected");
+  refuses_usage({"--max-runtime", "inf"}, "--max-runtime: expected");
 }
 
 TEST_CASE("settings: a flag beats a variable, even a broken one; empty is not set") {
@@ -177,12 +180,9 @@ TEST_CASE("settings: the variables set for the job are never read") {
 TEST_CASE("settings: the grace is at most a third of the ttl") {
   CHECK(settings({"--ttl", "9", "--kill-after", "3"}).kill_after == 3s);
   CHECK(settings({"--kill-after", "0"}).kill_after == 0s);
-  check_failure(refused({"--ttl", "9", "--kill-after", "3.001"}), ExitStatus::usage,
-                "at most a third of the ttl of 9s");
-  check_failure(refused({"--ttl", "9"}, {{"REDLOCK_KILL_AFTER", "4"}}), ExitStatus::usage,
-                "REDLOCK_KILL_AFTER");
-  check_failure(refused({}, {{"REDLOCK_TTL", "9"}, {"REDLOCK_KILL_AFTER", "4"}}),
-                ExitStatus::config, "REDLOCK_KILL_AFTER");
+  refuses_usage({"--ttl", "9", "--kill-after", "3.001"}, "at most a third of the ttl of 9s");
+  refuses_usage({"--ttl", "9"}, "REDLOCK_KILL_AFTER", {{"REDLOCK_KILL_AFTER", "4"}});
+  refuses_config({}, "REDLOCK_KILL_AFTER", {{"REDLOCK_TTL", "9"}, {"REDLOCK_KILL_AFTER", "4"}});
 }
 
 TEST_CASE("servers: the environment's list is split at white space, and a flag replaces it") {
@@ -207,16 +207,15 @@ TEST_CASE("servers: none is an error that says what to do") {
     check_failure(got, ExitStatus::config, "REDLOCK_SERVERS");
     check_failure(got, ExitStatus::config, "redlock sandbox");
   }
-  check_failure(failure({"run", "L", "x"}, {{"REDLOCK_SERVERS", " \n"}}), ExitStatus::config,
-                "REDLOCK_SERVERS: expected");
-  check_failure(failure({"run", "-S", "", "L", "x"}), ExitStatus::usage, "-S/--server: expected");
+  check_config({"run", "L", "x"}, "REDLOCK_SERVERS: expected", {{"REDLOCK_SERVERS", " \n"}});
+  check_usage({"run", "-S", "", "L", "x"}, "-S/--server: expected");
 }
 
 TEST_CASE("servers: one server twice has no two votes") {
-  check_failure(refused({"-S", "redis://a", "-S", "redis://b", "-S", "redis://u:geheim@a:6379/3"}),
-                ExitStatus::usage, "occurs twice");
-  check_failure(failure({"run", "L", "x"}, {{"REDLOCK_SERVERS", "unix:///r unix:///r?db=1"}}),
-                ExitStatus::config, "REDLOCK_SERVERS: unix:///r occurs twice");
+  refuses_usage({"-S", "redis://a", "-S", "redis://b", "-S", "redis://u:geheim@a:6379/3"},
+                "occurs twice");
+  check_config({"run", "L", "x"}, "REDLOCK_SERVERS: unix:///r occurs twice",
+               {{"REDLOCK_SERVERS", "unix:///r unix:///r?db=1"}});
   CHECK(settings({"-S", "redis://a", "-S", "redis://a:6380"}).servers.size() == 2);
 }
 
@@ -312,8 +311,7 @@ std::string password(const Words& options, const Variables& variables) {
   return settings(options, variables).servers.at(0).credentials.password;
 }
 
-TEST_CASE(
-    "passwords: URI, --password-file, REDLOCK_PASSWORD, REDLOCK_PASSWORD_FILE, REDISCLI_AUTH") {
+TEST_CASE("passwords: URI, --password-file, REDLOCK_PASSWORD and its _FILE, REDISCLI_AUTH") {
   const PasswordFile by_flag("flag\n");
   const PasswordFile by_variable("file\r\n");
   Variables all = {{"REDLOCK_SERVERS", "redis://:uri@one"},
@@ -348,30 +346,28 @@ TEST_CASE("passwords: given to each server without one, users kept") {
 TEST_CASE("passwords: a file that cannot be used is a wrong configuration") {
   const PasswordFile empty("\n");
   const PasswordFile lines("a\nb\n");
-  check_failure(refused({"--password-file", "/nonexistent/x"}), ExitStatus::config,
-                "--password-file \"/nonexistent/x\": No such file");
-  check_failure(refused({}, {{"REDLOCK_PASSWORD_FILE", "/nonexistent/x"}}), ExitStatus::config,
-                "No such");
-  check_failure(refused({"--password-file", "/tmp"}), ExitStatus::config, "Is a directory");
-  check_failure(refused({"--password-file", "/dev/null"}), ExitStatus::config, "empty");
-  check_failure(refused({"--password-file", "/dev/zero"}), ExitStatus::config, "too long");
-  check_failure(refused({"--password-file", empty.path()}), ExitStatus::config, "it is empty");
-  check_failure(refused({"--password-file", lines.path()}), ExitStatus::config, "one line");
-  check_failure(refused({"--password-file", ""}), ExitStatus::usage, "--password-file: expected");
+  refuses_config({"--password-file", "/nonexistent/x"},
+                 "--password-file \"/nonexistent/x\": No such file");
+  refuses_config({}, "No such", {{"REDLOCK_PASSWORD_FILE", "/nonexistent/x"}});
+  refuses_config({"--password-file", "/tmp"}, "Is a directory");
+  refuses_config({"--password-file", "/dev/null"}, "empty");
+  refuses_config({"--password-file", "/dev/zero"}, "too long");
+  refuses_config({"--password-file", empty.path()}, "it is empty");
+  refuses_config({"--password-file", lines.path()}, "one line");
+  refuses_usage({"--password-file", ""}, "--password-file: expected");
 }
 
 TEST_CASE("names: prefix and name together must be a key") {
   const std::string half(200, 'x');
   CHECK(parse_run({"--prefix", std::string(55, 'p'), half, "x"}).name == half);
-  check_failure(failure({"run", "--prefix", std::string(56, 'p'), half, "x"}, kOne),
-                ExitStatus::usage, "255");
-  check_failure(failure({"run", "--prefix", "{a}", "{b}", "x"}, kOne), ExitStatus::usage, "braces");
-  check_failure(failure({"run", "redis://:geheim@one", "x"}, kOne), ExitStatus::usage, "--server");
+  check_usage({"run", "--prefix", std::string(56, 'p'), half, "x"}, "255", kOne);
+  check_usage({"run", "--prefix", "{a}", "{b}", "x"}, "braces", kOne);
+  check_usage({"run", "redis://:geheim@one", "x"}, "--server", kOne);
 }
 
 TEST_CASE("wrong usage is told before wrong configuration") {
-  check_failure(failure({"run", "redlock:{x}", "true"}), ExitStatus::usage, "redlock");
-  check_failure(failure({"run", "--ttl", "x", "L", "true"}), ExitStatus::usage, "--ttl");
+  check_usage({"run", "redlock:{x}", "true"}, "redlock");
+  check_usage({"run", "--ttl", "x", "L", "true"}, "--ttl");
 }
 
 }  // namespace

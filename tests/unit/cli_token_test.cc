@@ -37,23 +37,18 @@ TEST_CASE("acquire: a name, and run's options for waiting") {
 }
 
 TEST_CASE("acquire: usage errors") {
-  check_failure(failure({"acquire"}, kServer), ExitStatus::usage, "no lock name");
-  check_failure(failure({"acquire", "L", "true"}, kServer), ExitStatus::usage, "redlock run");
-  check_failure(failure({"acquire", "L", "--", "true"}, kServer), ExitStatus::usage, "redlock run");
-  check_failure(failure({"acquire", "a\nb"}, kServer), ExitStatus::usage, "control bytes");
-  check_failure(failure({"acquire", "--keep-for", "0", "L"}, kServer), ExitStatus::usage,
-                "--keep-for");
-  check_failure(failure({"acquire", "--keep-for", "-1", "L"}, kServer), ExitStatus::usage,
-                "--keep-for");
-  check_failure(failure({"acquire", "--keep-for", "me", "L"}, kServer), ExitStatus::usage,
-                "--keep-for");
-  check_failure(failure({"acquire", "--on-lost-signal", "TERM", "L"}, kServer), ExitStatus::usage,
-                "--keep-for");
-  check_failure(failure({"acquire", "--keep-for", "1", "--on-lost-signal", "NO", "L"}, kServer),
-                ExitStatus::usage, "--on-lost-signal");
-  check_failure(failure({"acquire", "--min-hold", "1m", "L"}, kServer), ExitStatus::usage,
-                "unknown option");
-  check_failure(failure({"acquire", "L"}), ExitStatus::config, "no servers");
+  check_usage({"acquire"}, "no lock name", kServer);
+  check_usage({"acquire", "L", "true"}, "redlock run", kServer);
+  check_usage({"acquire", "L", "--", "true"}, "redlock run", kServer);
+  check_usage({"acquire", "a\nb"}, "control bytes", kServer);
+  check_usage({"acquire", "--keep-for", "0", "L"}, "--keep-for", kServer);
+  check_usage({"acquire", "--keep-for", "-1", "L"}, "--keep-for", kServer);
+  check_usage({"acquire", "--keep-for", "me", "L"}, "--keep-for", kServer);
+  check_usage({"acquire", "--on-lost-signal", "TERM", "L"}, "--keep-for", kServer);
+  check_usage({"acquire", "--keep-for", "1", "--on-lost-signal", "NO", "L"}, "--on-lost-signal",
+              kServer);
+  check_usage({"acquire", "--min-hold", "1m", "L"}, "unknown option", kServer);
+  check_config({"acquire", "L"}, "no servers");
 }
 
 TEST_CASE("renew, release: a name and a token") {
@@ -72,7 +67,7 @@ TEST_CASE("renew, release: a name and a token") {
 TEST_CASE("release --force: waits for no server, whatever a setting says") {
   for (const Words& words : {Words{"release", "--force", "--server-wait", "1", "L"},
                              Words{"release", "L", "--server-wait=10s", "--yes", "--force"}}) {
-    check_failure(failure(words, kServer), ExitStatus::usage, "--server-wait needs a token");
+    check_usage(words, "--server-wait needs a token", kServer);
   }
   CHECK(parse_as<cli::ForceRelease>({"release", "--force", "L"}, {{"REDLOCK_SERVER_WAIT", "1"}})
             .name == "L");
@@ -84,9 +79,8 @@ TEST_CASE("renew: the ttl is the lock's own unless an option gives another") {
       parse_as<cli::Renew>({"renew", "--ttl", "20s", "L", kToken}, {{"REDLOCK_TTL", "5m"}});
   CHECK(given.has_ttl);
   CHECK(given.settings.ttl == 20s);
-  check_failure(failure({"renew", "--ttl", "5m", "L", kToken},
-                        {{"REDLOCK_SERVERS", "redis://one redis://two"}}),
-                ExitStatus::usage, "--restart-grace");
+  check_usage({"renew", "--ttl", "5m", "L", kToken}, "--restart-grace",
+              {{"REDLOCK_SERVERS", "redis://one redis://two"}});
 }
 
 TEST_CASE("renew, release: a wrong token is told, and not repeated") {
@@ -147,38 +141,34 @@ TEST_CASE("the rules for a ttl and a grace are only for the commands that use th
     CAPTURE(words.front());
     CHECK(failure(words, three).message == "no error");
   }
-  check_failure(failure({"renew", "--ttl", "61s", "L", kToken}, three), ExitStatus::usage,
-                "--ttl: 1m1s is more than the --restart-grace of 1m");
+  check_usage({"renew", "--ttl", "61s", "L", kToken},
+              "--ttl: 1m1s is more than the --restart-grace of 1m", three);
   for (const Words& words : {Words{"run", "L", "--", "true"}, Words{"acquire", "L"}}) {
-    check_failure(failure(words, three), ExitStatus::config, "REDLOCK_KILL_AFTER: ");
+    check_config(words, "REDLOCK_KILL_AFTER: ", three);
     Variables graceful = three;
     graceful.erase("REDLOCK_KILL_AFTER");
-    check_failure(failure(words, graceful), ExitStatus::config,
-                  "REDLOCK_TTL: 5m is more than the --restart-grace of 1m");
+    check_config(words, "REDLOCK_TTL: 5m is more than the --restart-grace of 1m", graceful);
     graceful["REDLOCK_RESTART_GRACE"] = "4m";
-    check_failure(failure(words, graceful), ExitStatus::config,
-                  "REDLOCK_TTL: 5m is more than the --restart-grace of 4m");
+    check_config(words, "REDLOCK_TTL: 5m is more than the --restart-grace of 4m", graceful);
     graceful.erase("REDLOCK_TTL");
     graceful["REDLOCK_RESTART_GRACE"] = "20s";
-    check_failure(failure(words, graceful), ExitStatus::config,
-                  "REDLOCK_RESTART_GRACE: 20s is less than the ttl of 30s");
+    check_config(words, "REDLOCK_RESTART_GRACE: 20s is less than the ttl of 30s", graceful);
   }
-  check_failure(failure({"acquire", "--kill-after=1", "--restart-grace", "4m", "L"}, three),
-                ExitStatus::usage, "--restart-grace: 4m is less than the ttl of 5m");
+  check_usage({"acquire", "--kill-after=1", "--restart-grace", "4m", "L"},
+              "--restart-grace: 4m is less than the ttl of 5m", three);
 }
 
 TEST_CASE("hold: the rules for a ttl are not for its length") {
   const Variables three = {{"REDLOCK_SERVERS", "redis://one redis://two redis://three"},
                            {"REDLOCK_KILL_AFTER", "30s"}};
   CHECK(parse_as<cli::Hold>({"hold", "--for", "2h", "L"}, three).length == 2h);
-  check_failure(failure({"acquire", "--ttl", "2h", "L"}, three), ExitStatus::usage,
-                "--restart-grace");
-  check_failure(failure({"acquire", "L"}, three), ExitStatus::config, "a third");
+  check_usage({"acquire", "--ttl", "2h", "L"}, "--restart-grace", three);
+  check_config({"acquire", "L"}, "a third", three);
 }
 
 TEST_CASE("hold: usage errors") {
   const auto wrong = [](const Words& words, const std::string& part) {
-    check_failure(failure(words, kServer), ExitStatus::usage, part);
+    check_usage(words, part, kServer);
   };
   wrong({"hold", "L"}, "--until");
   wrong({"hold", "--for", "1h"}, "no lock name");
@@ -199,15 +189,14 @@ TEST_CASE("renew: a hold's new length") {
   CHECK(renew.length == 72h);
   CHECK_FALSE(renew.has_ttl);
   CHECK_FALSE(parse_as<cli::Renew>({"renew", "--ttl", "3s", "L", kToken}).length);
-  check_failure(failure({"renew", "--for", "1h", "--ttl", "1m", "L", kToken}, kServer),
-                ExitStatus::usage, "--ttl excludes --for");
+  check_usage({"renew", "--for", "1h", "--ttl", "1m", "L", kToken}, "--ttl excludes --for",
+              kServer);
 }
 
 TEST_CASE("a message is an option of what takes a lock") {
   CHECK(parse_as<cli::Acquire>({"acquire", "-m", "why", "L"}).settings.message == "why");
   CHECK(parse_as<cli::Run>({"run", "--message=-x", "L", "true"}).settings.message == "-x");
-  check_failure(failure({"release", "-m", "why", "L", kToken}, kServer), ExitStatus::usage,
-                "unknown option");
+  check_usage({"release", "-m", "why", "L", kToken}, "unknown option", kServer);
 }
 
 }  // namespace

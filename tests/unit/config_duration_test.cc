@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "each_of.h"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -60,45 +62,12 @@ TEST_CASE("durations: a positive time is never rounded to zero, which means not 
 }
 
 TEST_CASE("durations: all else is refused") {
-  for (const char* text : {"",
-                           ".",
-                           "s",
-                           "ms",
-                           "-5",
-                           "-0",
-                           "+5",
-                           "nan",
-                           "inf",
-                           "NaN",
-                           "1e3",
-                           "0x10",
-                           "1,5",
-                           " 5",
-                           "5 ",
-                           "5 s",
-                           "5S",
-                           "5se",
-                           "5minss",
-                           "30min1hour",
-                           "5mss",
-                           "1h30",
-                           "30m1h",
-                           "1h1h",
-                           "1.5h30m",
-                           "1h.",
-                           "1h 30m",
-                           "1hm",
-                           "1y",
-                           "5215w",
-                           "1.2.3",
-                           "5us",
-                           "5ms1",
-                           "876000.1h",
-                           "99999999999999999999",
-                           "9223372036854775807",
-                           "18446744073709551616",
-                           "\xD9\xA5",
-                           "5\n"}) {
+  for (const char* text : redlock::tests::each_of(
+           "", ".", "s", "ms", "-5", "-0", "+5", "nan", "inf", "NaN", "1e3", "0x10", "1,5", " 5",
+           "5 ", "5 s", "5S", "5se", "5minss", "30min1hour", "5mss", "1h30", "30m1h", "1h1h",
+           "1.5h30m", "1h.", "1h 30m", "1hm", "1y", "5215w", "1.2.3", "5us", "5ms1", "876000.1h",
+           "99999999999999999999", "9223372036854775807", "18446744073709551616", "\xD9\xA5",
+           "5\n")) {
     CAPTURE(text);
     CHECK_FALSE(parse_duration(text).has_value());
   }

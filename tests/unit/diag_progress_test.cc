@@ -17,12 +17,8 @@ constexpr std::chrono::milliseconds kNow = 1'763'712'345'678ms;
 
 lock::Refused held(const std::string& command = "./deploy.sh",
                    std::chrono::milliseconds since = kNow - 192s) {
-  records::Holder holder;
-  holder.host = "db7";
-  holder.user = "root";
-  holder.pid = 4711;
-  holder.command = command;
-  holder.since = since;
+  const records::Holder holder{
+      .host = "db7", .user = "root", .pid = 4711, .command = command, .since = since};
   return {.blocker = "aaaa", .ttl_left = 20s, .holder = records::to_json(holder)};
 }
 
@@ -278,10 +274,7 @@ TEST_CASE("progress: a line is due at full seconds or minutes of the wait") {
 
 TEST_CASE("progress: a message says more than a command, and a maintenance hold when it ends") {
   WaitFacts some = facts();
-  records::Holder holder;
-  holder.host = "db7";
-  holder.user = "root";
-  holder.command = "./deploy.sh";
+  records::Holder holder{.host = "db7", .user = "root", .command = "./deploy.sh"};
   holder.message = "new\x1b disk";
   holder.since = kNow - 192s;
   some.state.refusal->holder = records::to_json(holder);

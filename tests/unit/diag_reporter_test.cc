@@ -4,16 +4,13 @@
 #include "diag/reporter.h"
 
 #include <doctest/doctest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <array>
 #include <functional>
 #include <string>
 #include <utility>
 
-#include "os/fd.h"
 #include "records/records.h"
+#include "written.h"
 
 namespace redlock::diag {
 namespace {
@@ -24,20 +21,12 @@ using namespace lock::report;
 /// What a reporter with these settings writes while it has that to do.
 std::string written(const std::function<void(Reporter&)>& task, WaitNews news,
                     Verbosity verbosity = Verbosity::normal) {
-  const os::Fd before(::dup(STDERR_FILENO));
-  const os::Fd file(::memfd_create("stderr", MFD_CLOEXEC));
-  REQUIRE(file);
-  REQUIRE(::dup2(file.get(), STDERR_FILENO) >= 0);
-  {
-    os::Stderr out;
-    Reporter reporter(out, "L", {"db1", "db2", "db3"}, verbosity, std::move(news));
-    task(reporter);
-  }
-  REQUIRE(::dup2(before.get(), STDERR_FILENO) >= 0);
-  std::array<char, 1000> text{};
-  const ssize_t length = ::pread(file.get(), text.data(), text.size(), 0);
-  REQUIRE(length >= 0);
-  return {text.data(), static_cast<std::size_t>(length)};
+  return tests::written_by([&] {
+           os::Stderr out;
+           Reporter reporter(out, "L", {"db1", "db2", "db3"}, verbosity, std::move(news));
+           task(reporter);
+         })
+      .err;
 }
 
 std::string said(const lock::Report& report, WaitNews news,
@@ -51,11 +40,7 @@ const WaitNews kCrowded{.max_waiting = 1};
 const WaitNews kAlone{.shown = false, .conflict_status = 75};
 
 lock::Refused taken() {
-  records::Holder holder;
-  holder.host = "db7";
-  holder.user = "root";
-  holder.pid = 123;
-  holder.command = "./deploy.sh";
+  const records::Holder holder{.host = "db7", .user = "root", .pid = 123, .command = "./deploy.sh"};
   return {.blocker = "aaaa", .ttl_left = 20s, .holder = records::to_json(holder)};
 }
 
@@ -161,10 +146,7 @@ WaitNews news_of_three() {
 }
 
 lock::Reply refused_by(const std::string& list) {
-  records::Holder holder;
-  holder.host = "db7";
-  holder.user = "root";
-  holder.list = list;
+  const records::Holder holder{.host = "db7", .user = "root", .list = list};
   const lock::Refused refusal{.blocker = "aaaa", .ttl_left = {}, .holder = to_json(holder)};
   return {{}, lock::Instant{}, refusal};
 }
@@ -261,12 +243,9 @@ TEST_CASE("a job that is stopped for its lease: whether the lock has expired is 
             .find("stopping the job although the lock has expired") != std::string::npos);
 }
 
-TEST_CASE(
-    "a job that is stopped: for each reason, and whether a server says who revoked its lock") {
+TEST_CASE("a job that is stopped: for each reason, and who revoked its lock, if a server says so") {
   using enum lock::StopReason;
-  records::Holder by;
-  by.host = "db9";
-  by.user = "ops";
+  const records::Holder by{.host = "db9", .user = "ops"};
   const lock::Complaint revoked{
       1,
       lock::NotMine{.blocker = records::revoked_value(std::string(40, 'a'), by), .revoked = true}};

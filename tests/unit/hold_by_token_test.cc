@@ -100,9 +100,7 @@ int status_of(Scene& scene, std::chrono::milliseconds patience) {
   return WEXITSTATUS(tests::status_of(child));
 }
 
-TEST_CASE(
-    "release, renew: 0 only if a quorum did it, 80 only if a quorum cannot have the lock any "
-    "more") {
+TEST_CASE("release, renew: 0 only if a quorum did it, 80 only if no quorum can have the lock") {
   for (const std::string& token : {kToken, kReader}) {
     for (std::size_t a = 0; a < 4; ++a) {
       for (std::size_t b = a; b < 4; ++b) {

@@ -154,8 +154,7 @@ observe::LoggedLine reading(milliseconds time, std::string run) {
   return line(time, "acquired", std::move(run), R"({"host":"h","held":1000,"shared":1})");
 }
 
-TEST_CASE(
-    "merged log: where nobody can tell, all that share the lock with the last run may go on") {
+TEST_CASE("merged log: where nobody can tell, all that share with the last run may go on") {
   Log written = {
       acquired(1s, "a"), reading(20s, "b"),
       reading(30s, "c"), skipped(40s),

@@ -58,8 +58,7 @@ TEST_CASE("picture: a bar stands where its run was, in percent") {
   CHECK(contains(drawn({past_run(12h, 0h)}), R"(x="50.000%" y="105" width="0.020%")"));
 }
 
-TEST_CASE(
-    "picture: a wait is drawn before its bar, and none that was over when the picture begins") {
+TEST_CASE("picture: a wait is drawn before its bar, and none that was over before the picture") {
   for (const auto began : {12h, 23h, 25h, 36h}) {
     CAPTURE(began.count());
     PastRun run = past_run(began, 20h);

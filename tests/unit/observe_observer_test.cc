@@ -89,8 +89,7 @@ class Talker {
 
 // Each in a process of its own: what it needs of memory would slow down all later forks.
 
-TEST_CASE(
-    "a look takes 64 MiB of a server's answers, however they are divided, and not a byte more") {
+TEST_CASE("a look takes 64 MiB of a server's answers, however divided, and not a byte more") {
   for (const std::size_t more : {0U, 1U}) {
     CAPTURE(more);
     const int status = tests::forked([&] {

@@ -14,11 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 records::Holder holder(std::int64_t pid, std::chrono::milliseconds since_ago) {
-  records::Holder holder;
-  holder.host = "h";
-  holder.pid = pid;
-  holder.since = os::unix_now() - since_ago;
-  return holder;
+  return {.host = "h", .user = "", .pid = pid, .since = os::unix_now() - since_ago};
 }
 
 redis::Waiter waiter(const std::string& id, std::int64_t pid, std::chrono::milliseconds waited) {

@@ -119,9 +119,7 @@ TEST_CASE("files: a file keeps its mode and its owner, but not what a stranger c
   }
 }
 
-TEST_CASE(
-    "files: a command without a slash is looked for in PATH, an empty part of which is this "
-    "folder") {
+TEST_CASE("files: a command without a slash is looked for in PATH; an empty part: this folder") {
   const Folder folder;
   for (const char* each : {"a", "b", "c"}) REQUIRE(::mkdir(folder.at(each).c_str(), 0700) == 0);
   folder.write("a/run", "", 0700);

@@ -202,8 +202,7 @@ struct ProcWithout {
 
 }  // namespace
 
-TEST_CASE(
-    "each process of a job gets the signal and the one after it, wherever it stands, and once") {
+TEST_CASE("each process of a job gets the signal and the one after it, and once") {
   for (const bool own_group : {false, true}) {
     for (const int number : {SIGTERM, SIGKILL}) {
       CAPTURE(own_group);

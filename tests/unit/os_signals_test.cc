@@ -63,8 +63,7 @@ TEST_CASE("signals: each that is passed on is taken, unless it was ignored at th
   }
 }
 
-TEST_CASE(
-    "signals: of the real-time signals, each one is taken, and the mask of the start is known") {
+TEST_CASE("signals: each real-time signal is taken, and the mask of the start is known") {
   CHECK(tests::forked([] {
           sigset_t one;
           sigemptyset(&one);

@@ -50,8 +50,7 @@ std::string read_from(const Fd& fd) {
   return text;
 }
 
-TEST_CASE(
-    "stderr: a pipe, a socket and a file get each line once and in order, and no wait is long") {
+TEST_CASE("stderr: a pipe, a socket and a file get each line once, in order, without a wait") {
   for (const Kind kind : {Kind::pipe, Kind::socket, Kind::file}) {
     CAPTURE(static_cast<int>(kind));
     CHECK(tests::forked([kind] {

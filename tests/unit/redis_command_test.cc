@@ -108,8 +108,7 @@ TEST_CASE("command: each acquire has a hash for each server, and so has what han
   CHECK(hashes.size() == 20);
 }
 
-TEST_CASE(
-    "command: a flight by hash is answered after its last command, which may have to go again") {
+TEST_CASE("command: a flight by hash is answered after its last command, which may go again") {
   Flight flight{.commands = {{&scripts::leave, {"k"}}, {&scripts::hand_on, {"k"}}}};
   CHECK_FALSE(flight.awaits_last());
   CHECK_FALSE(flight.hashed(1));

@@ -46,8 +46,7 @@ TEST_CASE("requests that a node has refused with a redirection are sent again, i
   REQUIRE(pipeline.take_arrivals().size() == 1);
 }
 
-TEST_CASE(
-    "what a node refuses for the moment is sent again over the same connection, in its order") {
+TEST_CASE("what a node refuses for the moment is sent again over the connection, in order") {
   Pipeline pipeline;
   add(pipeline, Op::renew, 1, "renew+hold ", 2);
   add(pipeline, Op::mark, 1, "mark ");
@@ -242,8 +241,7 @@ TEST_CASE("at another node, nobody waits for a request that timed out at the one
   CHECK(pipeline.empty());
 }
 
-TEST_CASE(
-    "if the connection ends after a redirection, the server has not carried the request out") {
+TEST_CASE("if the connection ends after a redirection, the request was not carried out") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1);
   add(pipeline, Op::release, 1);

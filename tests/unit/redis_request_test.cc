@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "each_of.h"
 #include "lock/value.h"
 #include "redis/requests/request.h"
 #include "redis/requests/scripts.h"
@@ -125,26 +126,12 @@ TEST_CASE("context: an acquire names the queue as an argument, and us only if we
 }
 
 TEST_CASE("context: the embedded scripts are whole and bare of comments") {
-  for (const redis::Script* each : {&scripts::acquire,
-                                    &scripts::commit,
-                                    &scripts::mark,
-                                    &scripts::renew,
-                                    &scripts::repair,
-                                    &scripts::release,
-                                    &scripts::hold,
-                                    &scripts::inquire,
-                                    &scripts::leave,
-                                    &scripts::hand_on,
-                                    &scripts::join_queue,
-                                    &scripts::acquire_newest,
-                                    &scripts::won,
-                                    &scripts::acquire_shared,
-                                    &scripts::acquire_slot,
-                                    &scripts::commit_shared,
-                                    &scripts::renew_shared,
-                                    &scripts::repair_shared,
-                                    &scripts::release_shared,
-                                    &scripts::leave_shared}) {
+  for (const redis::Script* each : tests::each_of(
+           &scripts::acquire, &scripts::commit, &scripts::mark, &scripts::renew, &scripts::repair,
+           &scripts::release, &scripts::hold, &scripts::inquire, &scripts::leave, &scripts::hand_on,
+           &scripts::join_queue, &scripts::acquire_newest, &scripts::won, &scripts::acquire_shared,
+           &scripts::acquire_slot, &scripts::commit_shared, &scripts::renew_shared,
+           &scripts::repair_shared, &scripts::release_shared, &scripts::leave_shared)) {
     const std::string_view script = each->text;
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "contains.h"
+#include "each_of.h"
 #include "error.h"
 #include "redis/wire/uri.h"
 
@@ -209,42 +210,18 @@ TEST_CASE("uri: at most 64 nodes") {
 }
 
 TEST_CASE("uri: no message holds a secret") {
-  for (const std::string uri : {"redis://geheim@db1",
-                                "unix://geheim@/a",
-                                "redis://ge@heim@db1",
-                                "redis://geheim@db1@db2",
-                                "redis://:geheim@db1:x",
-                                "redis://u:geheim@",
-                                "u:geheim@db1",
-                                "redis://:ge/geheim@db1",
-                                "redis://:a?geheim@db1",
-                                "redis://:a#geheim@db1",
-                                "redis://:geheim@a@b",
-                                "rediss://geheim@db1",
-                                "redis://:geheim%zz@db1",
-                                "redis://:geheim\n@db1",
-                                "unix://:geheim@run",
-                                "unix:///a?password=geheim",
-                                "redis://db1?password=geheim",
-                                "geheim@",
-                                "x://geheim@y://z",
-                                "redis://x@ge/geheim@db1",
-                                "redis://db1:geheim",
-                                "redis://db1/geheim",
-                                "redis://geheim!",
-                                "redis://[geheim]",
-                                "redis://:a@geheim b",
-                                "unix://x@/geheim",
-                                "unix://geheim",
-                                "geheim",
-                                "redis:geheim",
-                                "redis:/u:p@geheim",
-                                "geheim:x://db1",
-                                ":geheim@db1://x",
-                                "redis+sentinel://a,u:geheim/svc",
-                                "redis+sentinel://a/svc?sentinel_password=geheim&x=y",
-                                "redis+cluster://u:geheim/x@a,b",
-                                "redis://u:p?ge@h#geheim"}) {
+  for (const std::string uri : redlock::tests::each_of(
+           "redis://geheim@db1", "unix://geheim@/a", "redis://ge@heim@db1",
+           "redis://geheim@db1@db2", "redis://:geheim@db1:x", "redis://u:geheim@", "u:geheim@db1",
+           "redis://:ge/geheim@db1", "redis://:a?geheim@db1", "redis://:a#geheim@db1",
+           "redis://:geheim@a@b", "rediss://geheim@db1", "redis://:geheim%zz@db1",
+           "redis://:geheim\n@db1", "unix://:geheim@run", "unix:///a?password=geheim",
+           "redis://db1?password=geheim", "geheim@", "x://geheim@y://z", "redis://x@ge/geheim@db1",
+           "redis://db1:geheim", "redis://db1/geheim", "redis://geheim!", "redis://[geheim]",
+           "redis://:a@geheim b", "unix://x@/geheim", "unix://geheim", "geheim", "redis:geheim",
+           "redis:/u:p@geheim", "geheim:x://db1", ":geheim@db1://x",
+           "redis+sentinel://a,u:geheim/svc", "redis+sentinel://a/svc?sentinel_password=geheim&x=y",
+           "redis+cluster://u:geheim/x@a,b", "redis://u:p?ge@h#geheim")) {
     CAPTURE(uri);
     const std::string why = refusal_of(uri);
     CHECK(why != "accepted");

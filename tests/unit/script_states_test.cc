@@ -208,9 +208,7 @@ TEST_CASE("scripts: a build against the last successful one, whether the lock is
   }
 }
 
-TEST_CASE(
-    "scripts: a waiter with --newest against the newest one, by ticket or build, in each of its "
-    "states") {
+TEST_CASE("scripts: a waiter with --newest against the newest one, in each of its states") {
   for (const std::string state : {"waits", "has", "died", "left"}) {
     for (const int builds : {0, -1, 1}) {  // ours is the same, or lower, or higher
       for (const lock::Ticket ticket : {lock::Ticket{10}, lock::Ticket{30}}) {
@@ -258,9 +256,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "scripts: runs in vain are counted by host, also with the longest record, and the 33rd host is "
-    "the last") {
+TEST_CASE("scripts: runs in vain are counted by host, with the longest record, for 32 hosts") {
   Server server;
   REQUIRE(is<lock::Granted>(Client("alone", 'b').acquire(server)));
   const std::string longest = records::to_json({.user = std::string(64, '\x01'),
@@ -286,9 +282,7 @@ TEST_CASE(
             fields, [](const auto& each) { return each.first.starts_with("refused:"); }) == 32);
 }
 
-TEST_CASE(
-    "scripts: a tombstone stays ten seconds longer than the lock would have lived, and than an "
-    "earlier one") {
+TEST_CASE("scripts: a tombstone stays ten seconds longer than its lock and an earlier one") {
   constexpr std::int64_t kNever = 0;
   for (const std::int64_t left :
        {std::int64_t{1}, std::int64_t{9'000}, std::int64_t{86'400'000}, kNever}) {

@@ -10,10 +10,7 @@ load ../lib/common
 EXAMPLES=$SOURCE/packaging/examples
 
 setup() {
-  start_server A
-  start_server B
-  start_server C
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   PATH=${REDLOCK%/*}:$PATH
   mkdir "$SCRATCH/project"
   cd "$SCRATCH/project" || return
@@ -236,8 +233,7 @@ is_stopped() {
   job migrate 'echo $$ >"$SCRATCH_OF_TEST/ready"; exec sleep 60'
   background "$EXAMPLES/script-with-trap"
   wait_for "$SCRATCH/ready"
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
   wait_gone "$(<"$SCRATCH/ready")"
   assert_unlocked
 }

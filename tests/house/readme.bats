@@ -44,10 +44,7 @@ declare -gA NOT_RUN_IN_TEXT=(
 
 # Servers A to C, the programs of the README, and a directory for what it calls /usr/local/bin and so on.
 setup() {
-  start_server A
-  start_server B
-  start_server C
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   ROOT=../root # relative, since the blocks quote no path, and the one of SCRATCH may have a blank
   mkdir "$SCRATCH/project"
   cd "$SCRATCH/project" || return

@@ -116,12 +116,11 @@ logs() {
   section second 2 11
 }
 
-check() { run --separate-stderr "$TORTURE/check" "$LOGS"; }
+check() { run "$@" --separate-stderr "$TORTURE/check" "$LOGS"; }
 
 # finds COUNT-OF-WHAT TEXT: the checker reports exactly that.
 finds() {
-  check
-  assert_status 1
+  check -1
   assert_contains "$output" ", $1,"
   assert_contains "$stderr" "$2"
   [[ $(wc -l <<<"$stderr") == 1 ]] || fail "more than that: $stderr"
@@ -129,8 +128,7 @@ finds() {
 
 @test "checker: logs in order" {
   logs
-  check
-  assert_status 0
+  check -0
   [[ -z $stderr ]]
   assert_contains "$output" '2 sections (2 to their end, 0 lost) of 2 runs, 0 overlaps,'
 }
@@ -175,8 +173,7 @@ finds() {
   section next 2 14
   signs end long 12
   leaves 1 0
-  check
-  assert_status 1
+  check -1
   assert_contains "$output" ', 2 overlaps,'
 }
 
@@ -206,8 +203,7 @@ finds() {
   tells thawed 1
   cp -r "$LOGS" "$LOGS.later"
   leaves 1 80
-  check
-  assert_status 0
+  check -0
   LOGS+=.later
   signs alive third 12
   leaves 1 80
@@ -229,8 +225,7 @@ finds() {
   printf '%s\n' 'stall -90000000 -20000000' 'stall 241000000 242000000' >"$LOGS/stalls.log"
   finds '1 overlaps' 'overlap: L:'
   echo 'stall 150000000 200000000' >>"$LOGS/stalls.log"
-  check
-  assert_status 0
+  check -0
   assert_contains "$output" ' 0 overlaps,' ', 1 overlaps in stalls of the machine (3)'
   assert_contains "$stderr" 'no violation, overlaps in stalls of the machine: overlap: L:'
 }
@@ -280,8 +275,7 @@ finds() {
   asks 1
   tells maimed 1
   leaves 1 71
-  check
-  assert_status 0
+  check -0
   asks 2
   leaves 2 71
   finds '1 wrong statuses' 'contender 2 (run 1002) ended with 71'
@@ -292,8 +286,7 @@ finds() {
   printf '%s\n' 'key 0 5000 redlock:{L}:holder' 'key 0 5000 redlock:{L}:fence' \
     'key 0 5000 redlock-tag:{a}b:fence' 'key 0 5000 redlock:{L}:queue' \
     'key 0 5000 redlock:{L}:alive' 'key 0 5000 redlock:{L}:waiters' 'key 0 400 redlock:{L}:turn' >>"$LOGS/keys.log"
-  check
-  assert_status 0
+  check -0
   echo 'key 0 700 L' >>"$LOGS/keys.log"
   finds '1 keys left behind' "left behind: server 0 still has 'L' (ttl 700 ms)"
   echo 'key 1 -1 redlock:{L}:fence' >>"$LOGS/keys.log"
@@ -335,8 +328,7 @@ newcomers() {
   starts third 3 95
   signs end third 95
   leaves 3 0
-  check
-  assert_status 0
+  check -0
   assert_contains "$output" ', 1 runs seen in the queue, overtaken 60 times at most,'
   rm -r "$LOGS"
   in_queue
@@ -345,8 +337,7 @@ newcomers() {
   starts third 3 95
   signs end third 95
   leaves 3 0
-  check
-  assert_status 0
+  check -0
   assert_contains "$output" ', overtaken 0 times at most, lock free for 80 ms at most, 0 ms besides the ttl at kills,'
 }
 
@@ -358,26 +349,22 @@ newcomers() {
   in_queue
   leaves 3 killed
   printf '%s\n' 'key 0 5000 redlock:{L}:fence' 'key 0 5000 redlock:{L}:log' >>"$LOGS/keys.log"
-  check
-  assert_status 0
+  check -0
   echo 'key 0 700 redlock:{L}:queue' >>"$LOGS/keys.log"
   finds '1 keys left behind' "left behind: server 0 still has 'redlock:{L}:queue' (ttl 700 ms)"
   echo 'rest 700' >>"$LOGS/queue.log"
-  check
-  assert_status 0
+  check -0
 }
 
 @test "checker: logs of nothing, or that make no sense, are no good logs" {
   mkdir -p "$LOGS"
   : >"$LOGS/runs.log"
   echo 'listed 0 0' >"$LOGS/keys.log"
-  check
-  assert_status 1
+  check -1
   assert_contains "$stderr" 'no job ever ran'
   logs
   echo 'alive unknown L 12 1' >>"$LOGS/jobs.L.log"
-  check
-  assert_status 2
+  check -2
   assert_contains "$stderr" 'jobs.L.log:5'
   "$TORTURE/check" "$LOGS/none" 2>/dev/null || [[ $? == 2 ]]
 }

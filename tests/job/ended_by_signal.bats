@@ -10,8 +10,8 @@
 load ../lib/common
 
 setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET A_PID SCRATCH OPTIONS=
+  servers 1
+  export A_PID OPTIONS=
   ulimit -c unlimited # a signal that is passed on must leave no core of redlock's
   cd "$SCRATCH" || return
 }
@@ -204,7 +204,6 @@ for form in loop, script:
         assert at.status() == 130
         at.in_order()
         redis("del", "L")
-        at.hang_up()
 SCENARIO
 }
 

@@ -9,8 +9,7 @@
 load ../lib/common
 
 setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
+  servers 1
   printf -v SLOW 'exec %q -SEI %q' "$PYTHON" "$TESTS/lib/slow_child.py"
   export SLOW
   declare -gA JOB=() NEXT=()
@@ -196,7 +195,6 @@ JOB
   wait_until "$BOUND" test -e quick
   local began
   began=$(now_ms)
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
   (($(now_ms) < began + 1500)) || fail "it took $(($(now_ms) - began)) ms"
 }

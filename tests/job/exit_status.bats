@@ -7,10 +7,7 @@
 
 load ../lib/common
 
-setup() {
-  start_server A --tcp
-  export REDLOCK_SERVERS=$A_URI A_SOCKET
-}
+setup() { servers 1 --tcp; }
 teardown() { stop_all; }
 
 # ends_with STATUS ARG…: redlock with these arguments ends so, with nothing on stdout.

@@ -10,8 +10,8 @@ load ../lib/common
 load ../lib/beating
 
 setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET HANG=$SCRATCH/hang
+  servers 1
+  export HANG=$SCRATCH/hang
   preload hanging_stderr.c
 }
 teardown() {

@@ -7,8 +7,7 @@
 load ../lib/common
 
 setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
+  servers 1
   MESSAGES=$SCRATCH/messages
 }
 teardown() { stop_all; }
@@ -33,8 +32,7 @@ manager() {
   wait_for_line "$MESSAGES" 'READY=1 STATUS=holds the lock'
   wait_for "$SCRATCH/runs"
   [[ $(grep -c READY=1 "$MESSAGES") == 1 ]]
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
 }
 
 @test "service: with --also it is ready when all locks are held" {
@@ -48,8 +46,7 @@ manager() {
   wait_for "$SCRATCH/runs"
   wait_for_line "$MESSAGES" READY=1
   [[ $(grep -c READY=1 "$MESSAGES") == 1 && $(<"$SCRATCH/runs") == none ]]
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
 }
 
 @test "service: a manager at an abstract address" {
@@ -185,6 +182,5 @@ fed_more() {
   "$REDLOCK" release z "$token"
   wait_for "$SCRATCH/runs"
   fed_more
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
 }

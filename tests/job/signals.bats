@@ -9,10 +9,7 @@
 load ../lib/common
 load ../lib/beating
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET
-}
+setup() { servers 1; }
 teardown() { stop_all; }
 
 # assert_ends_by SIGNAL PID: the signal ends redlock, promptly, with 128 + n.
@@ -250,8 +247,7 @@ SCENARIO
   wait_until "$BOUND" awk -v "port=$(printf '0100007F:%04X' "$B_PORT")" \
     '$2 == port && $4 == "01" { split($5, queue, ":"); if (queue[2] != "00000000") found = 1 } END { exit !found }' /proc/net/tcp
   # It does not hear the answer before the signal.
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
   resume_server B
   wait_until "$BOUND" has_no_keys B
   [[ ! -e $SCRATCH/ran ]]

@@ -10,8 +10,7 @@ load ../lib/common
 setup_file() { "${CC:-cc}" -O2 -shared -fPIC -o "$BATS_FILE_TMPDIR/stop_at.so" "$TESTS/lib/stop_at.c" -ldl; }
 
 setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
+  servers 1
   # A sanitizer wants to be first.
   export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 }
@@ -79,8 +78,7 @@ reported the start; if the job had begun, redlock killed it"
   nap 0.5
   ! gone "$(<"$SCRATCH/job")" || fail 'the job was killed'
   [[ $(child_of "$TOP") == "$WORKER" ]] || fail 'another worker'
-  kill -TERM "$TOP"
-  await -143 "$TOP"
+  terminate "$TOP"
   assert_nothing_left A
 }
 

@@ -9,10 +9,7 @@
 load ../lib/common
 load ../lib/beating
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET
-}
+setup() { servers 1; }
 teardown() {
   # A stopped process would not notice that its test has failed.
   [[ -z ${WORKER_IDENTITY-} ]] || signal_to CONT "$WORKER_IDENTITY"

@@ -7,10 +7,7 @@
 
 load ../lib/common
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI LOOK=$TESTS/lib/look.py SCRATCH
-}
+setup() { servers 1 && export LOOK=$TESTS/lib/look.py; }
 teardown() { stop_all; }
 
 # compare COMMAND…: COMMAND, which runs the words after its own, runs look.py, and then look.py

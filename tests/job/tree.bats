@@ -8,10 +8,7 @@
 load ../lib/common
 load ../lib/beating
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET
-}
+setup() { servers 1; }
 teardown() {
   touch "$LOG.end" "$LOG.orphan" # what redlock is to leave alone ends by itself
   stop_all

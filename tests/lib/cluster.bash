@@ -10,19 +10,25 @@ quiet_cluster() {
   export REDLOCK_SERVERS=$CLUSTER_URI
 }
 
-# failing_cluster: one in which the replica of a primary that dies takes over.
+# three_nodes NODE: quiet_cluster 3 0, and LOCK is at NODE.
+three_nodes() { quiet_cluster 3 0 && lock_at "$1"; }
+
+# failing_cluster: one in which the replica of a primary that dies takes over. LOCK is at C1.
 failing_cluster() {
   start_cluster 3 1
   export REDLOCK_SERVERS=$CLUSTER_URI
+  lock_at C1
 }
 
-# lock_at NODE: sets LOCK to a name whose slot that primary has, and OWNER to the node.
+# lock_at NODE: sets LOCK to a name whose slot, SLOT, that primary has, and OWNER to the node.
 lock_at() {
   local try
   for try in {1..40}; do
     LOCK=lock$try
     find_owner "$LOCK" || return 1
-    [[ $OWNER != "$1" ]] || return 0
+    [[ $OWNER == "$1" ]] || continue
+    SLOT=$(cluster_slot "$LOCK")
+    return
   done
   fail "no name for $1"
 }
@@ -37,18 +43,7 @@ seeds() {
   echo "redis+cluster://${text#,}"
 }
 
-# start_job [OPTION…]: a job under $LOCK that ends with 7 once let_go is called; sets JOB and JOB_ERR. Its lease outlasts
-# what a loaded machine may take for a fail-over or for moving a slot.
-start_job() {
-  [[ ! -e $SCRATCH/ready.$LOCK ]] || rm "$SCRATCH/ready.$LOCK"
-  [[ ! -e $SCRATCH/go.$LOCK ]] || rm "$SCRATCH/go.$LOCK"
-  background "$REDLOCK" run --ttl 5m "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
-    until [[ -e $1 ]]; do read -rt 0.05 <>"$NAP"; done; exit 7' "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
-  JOB=$BACKGROUND_PID
-  JOB_ERR=$BACKGROUND_ERR
-  wait_for "$SCRATCH/ready.$LOCK"
-}
-let_go() { : >"$SCRATCH/go.$LOCK"; }
+JOB_OPTIONS=(--ttl 5m) # outlasts what a loaded machine may take for a fail-over or for moving a slot
 
 # start_waiter NAME: a run that waits for $LOCK; sets the variable NAME to its PID. It stands in the queue and listens on
 # the node OWNER when this returns.

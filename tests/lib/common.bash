@@ -5,7 +5,7 @@
 # begins with
 #
 #   load ../lib/common
-#   setup() { start_server A; export REDLOCK_SERVERS=$A_URI; }
+#   setup() { servers 1; }
 #   teardown() { stop_all; }
 #
 # Helpers that start something set variables and must be called in the test's own shell: not under
@@ -22,7 +22,7 @@ SCRATCH=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
 SCRATCH_URI=unix://${SCRATCH// /%20}
 BOUND=20 # seconds that a wait may take by default
 BATS_PRINT_OUTPUT_ON_FAILURE=1 # of the last `run`
-export REDLOCK SOURCE
+export REDLOCK SOURCE SCRATCH
 # Servers of a test are always fresh, and redlock distrusts a fresh server; restart.bats tests
 # that.
 export REDLOCK_RESTART_GRACE=0
@@ -34,7 +34,7 @@ export LC_ALL=C.UTF-8            # whatever the user's locale is
 export LOGNAME=${LOGNAME:-${USER:-$(id -un)}}
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
 unset GITHUB_RUN_ID CI_JOB_URL BUILDKITE_BUILD_URL CIRCLE_BUILD_URL BUILD_URL TF_BUILD BUILD_BUILDID
-unset CI          # tests behave alike in CI and elsewhere
+unset CI COLUMNS  # tests behave alike in CI and elsewhere
 export NO_COLOR=1 # and on each terminal
 
 # Most of the time of a run goes into starting processes, so helpers do without them where they can.
@@ -252,6 +252,9 @@ await() {
   [[ -z $expected ]] || assert_status "$expected"
 }
 
+# terminate PID: that job of `background` ends by a TERM.
+terminate() { kill -TERM "$1" && await -143 "$1"; }
+
 # ---- time-outs --------------------------------------------------------------------------------
 
 # bats_start_timeout_countdown SECONDS: replaces bats' own, which starts two processes for it. When a test fails
@@ -308,6 +311,24 @@ background() {
   BACKGROUND_ERR=$SCRATCH/background.$BACKGROUND_PID.err
   : >>"$BACKGROUND_OUT" 2>>"$BACKGROUND_ERR" # they are there before the job is
 }
+
+# start_job [OPTION…]: redlock runs a job under $LOCK in the background, until let_go; returns when the job runs, and
+# $READY has its fencing number. Sets JOB (PID) and JOB_ERR (file).
+start_job() {
+  READY=$SCRATCH/ready.$LOCK
+  rm -f "$READY" "$SCRATCH/go.$LOCK"
+  background "$REDLOCK" run "${JOB_OPTIONS[@]}" "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
+    until [[ -s $1 ]]; do read -rt 0.02 <>"$NAP"; done; exit "$(<"$1")"' "$READY" "$SCRATCH/go.$LOCK"
+  JOB=$BACKGROUND_PID
+  JOB_ERR=$BACKGROUND_ERR
+  wait_for "$READY"
+}
+LOCK=L
+JOB_OPTIONS=()
+
+# let_go [STATUS]: the job under $LOCK ends with that status, or 7. end_job [STATUS]: and so does redlock.
+let_go() { echo "${1-7}" >"$SCRATCH/go.$LOCK"; }
+end_job() { let_go "$@" && await "-${1-7}" "$JOB"; }
 
 # start_tool CMD…: starts a helper that the kernel kills with this shell; sets $TOOL_PID. It has a session of its own:
 # when the last process that ties our process group to its session ends (the shell of `nohup bats … &`, for example),
@@ -437,7 +458,7 @@ make_folders() {
 }
 
 # servers N [OPTION…]: starts N servers, A, B and so on, each with the options of start_server; sets
-# SERVERS, their names, and exports REDLOCK_SERVERS with all of them.
+# SERVERS, their names, and exports REDLOCK_SERVERS with all of them, and A_SOCKET.
 servers() {
   local name names=(A B C D E)
   SERVERS=("${names[@]:0:$1}")
@@ -457,9 +478,9 @@ servers() {
   fi
   for name in "${SERVERS[@]}"; do
     local -n uri=${name}_URI
-    REDLOCK_SERVERS+="$uri "
+    REDLOCK_SERVERS+="${REDLOCK_SERVERS:+ }$uri"
   done
-  export REDLOCK_SERVERS
+  export REDLOCK_SERVERS A_SOCKET
 }
 
 # launch_server NAME DIR: starts the server with ${NAME_ARGS[@]}; fails if it does not answer.
@@ -610,6 +631,14 @@ timed() {
   began=$(now_ms)
   run --separate-stderr "$@" || return 1
   elapsed=$(($(now_ms) - began))
+}
+
+# run_redlock COMMAND [-STATUS] ARG…: `timed [-STATUS] "$REDLOCK" COMMAND ARG…`.
+run_redlock() {
+  local expected=() command=$1
+  shift
+  [[ ${1-} != -[0-9]* ]] || { expected=("$1") && shift; }
+  timed "${expected[@]}" "$REDLOCK" "$command" "$@"
 }
 
 # timed_below MS CMD…: timed, and as often as five times while it takes that long: what else the machine

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What the suites of the commands that tell of locks share: assertions about what the last `run
+# What the suites of the commands that tell of locks share: these commands, and assertions about what the last `run
 # --separate-stderr` has printed. To be loaded after lib/common.
+
+status() { run_redlock status "$@"; }
+list() { run_redlock list "$@"; }
+history() { run_redlock history "$@"; }
 
 # silent: nothing was said on standard error.
 silent() { [[ -z $stderr ]] || fail "$stderr"; }

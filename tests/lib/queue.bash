@@ -48,8 +48,6 @@ renew_soon() {
   for channel in $(cli "$1" pubsub channels '*:told:*'); do cli "$1" publish "$channel" x >/dev/null; done
 }
 
-let_go() { : >"$SCRATCH/go.$LOCK"; }
-
 # waiter NAME [OPTION…]: a run waits for the lock, and then writes "start NAME TIME" and "end NAME" to
 # $LOG; sets the variable NAME to its PID. Returns when it stands in the queue of all servers and would
 # hear if it was woken by any.

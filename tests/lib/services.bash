@@ -27,21 +27,10 @@ everything() {
   goes_by_token
   tells_its_history
 }
-LOCK=L
 
-# hold_it [OPTION…]: a job under the lock; let_go: it ends, with 7.
-hold_it() {
-  [[ ! -e $SCRATCH/ready ]] || rm "$SCRATCH/ready"
-  [[ ! -e $SCRATCH/go ]] || rm "$SCRATCH/go"
-  background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
-    until [[ -e $1 ]]; do read -rt 0.02 <>"$NAP"; done; exit 7' "$SCRATCH/ready" "$SCRATCH/go"
-  HOLDER=$BACKGROUND_PID
-  HOLDER_ERR=$BACKGROUND_ERR
-  wait_for "$SCRATCH/ready"
-}
-let_go() {
-  : >"$SCRATCH/go"
-  await -7 "$HOLDER"
+# ends_in_silence: the job of start_job ends, and redlock has said nothing.
+ends_in_silence() {
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
 }
 
@@ -52,7 +41,7 @@ refuses() {
 
 # One waits behind a job, all commands show both, and it is told when the lock is free.
 hands_over() {
-  hold_it
+  start_job
   refuses
   assert_contains "$stderr" '(pid '
   background "$REDLOCK" run -vv "$LOCK" -- true
@@ -64,7 +53,7 @@ hands_over() {
   run -0 --separate-stderr "$REDLOCK" list
   assert_contains "$output" "$LOCK"
   [[ -z $stderr ]] || fail "$stderr"
-  let_go
+  ends_in_silence
   await -0 "$waiter"
   # By itself it asks every 1.7 s.
   [[ -z $MESSAGES || $stderr =~ 'the lock is free, and it is our turn'|'the lock may be ours in ' ]] ||
@@ -76,19 +65,19 @@ stands_in_queue() {
 }
 
 is_shared() {
-  hold_it -s
+  start_job -s
   "$REDLOCK" run -n -s "$LOCK" -- true
   refuses
   run -0 --separate-stderr "$REDLOCK" status "$LOCK"
-  assert_contains "$output" ' shared' "$HOLDER"
-  let_go
+  assert_contains "$output" ' shared' "$JOB"
+  ends_in_silence
 }
 
 has_slots() {
-  hold_it --slots 2
+  start_job --slots 2
   "$REDLOCK" run -n --slots 2 "$LOCK" -- true
   refuses
-  let_go
+  ends_in_silence
 }
 
 runs_once() {
@@ -108,10 +97,10 @@ is_held() {
 is_revoked() {
   local ttl=60s
   [[ -n $MESSAGES ]] || ttl=3s # it notices when it renews
-  hold_it --ttl "$ttl"
+  start_job --ttl "$ttl"
   [[ -z $MESSAGES ]] || wait_until "$BOUND" listens
   "$REDLOCK" release --force --yes "$LOCK"
-  await -80 "$HOLDER"
+  await -80 "$JOB"
   assert_contains "$stderr" 'was revoked by'
   "$REDLOCK" run -n "$LOCK" -- true
 }

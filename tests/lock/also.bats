@@ -45,15 +45,12 @@ all_free() {
 
 @test "also: a redlock that the system does not let start again for the next lock: 71, and no lock stays" {
   servers 3
-  background "$REDLOCK" run a -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/holds" "$SCRATCH/go"
-  local holder=$BACKGROUND_PID
-  wait_for "$SCRATCH/holds"
+  LOCK=a start_job
   cp "$REDLOCK" "$SCRATCH/redlock"
   background "$SCRATCH/redlock" run b --also a -- touch "$SCRATCH/ran"
   wait_for_key A 'redlock:{a}:queue'
   chmod 0 "$SCRATCH/redlock"
-  : >"$SCRATCH/go"
-  await "$holder"
+  LOCK=a end_job
   await -71 "$BACKGROUND_PID"
   assert_one_line "$(cat "$BACKGROUND_ERR")"
   assert_contains "$(cat "$BACKGROUND_ERR")" 'cannot start itself again to take the next lock: Permission denied'
@@ -153,8 +150,7 @@ all_free() {
 @test "also: a signal ends the job and gives everything back; so does the end of redlock by KILL" {
   servers 3
   job_with_both
-  kill -TERM "$TOP"
-  await -143 "$TOP"
+  terminate "$TOP"
   all_free
   rm "$SCRATCH/job"
   job_with_both

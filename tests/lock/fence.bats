@@ -13,13 +13,8 @@ setup() {
 }
 teardown() { stop_all; }
 
-one() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
-}
-
 # run_lock ARG…: a job that prints its number; sets $output and $stderr.
-run_lock() { run --separate-stderr "$REDLOCK" run "$@" L -- sh -c 'echo "$REDLOCK_FENCE"'; }
+run_lock() { run_redlock run "$@" L -- sh -c 'echo "$REDLOCK_FENCE"'; }
 
 # acquire: the script asks A for the lock with $TOKEN; prints the answer, a word a line.
 acquire() {
@@ -38,7 +33,7 @@ life() { cli "$1" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 # ---- one server ------------------------------------------------------------------------------------
 
 @test "fence: a repeated acquire gets the number that it got before" {
-  one
+  servers 1
   output=$(acquire)
   local first
   first=$(number)
@@ -48,7 +43,7 @@ life() { cli "$1" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 }
 
 @test "fence: it is kept for 30 days after the last grant" {
-  one
+  servers 1
   acquire >/dev/null
   assert_between 2591000000 "$(cli A pttl "$FENCE")" 2592000000
   # From the latest grant on.
@@ -60,7 +55,7 @@ life() { cli "$1" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 
 @test "fence: a number that could not be stored is not given out" {
   server_at_least 6 || skip 'this server knows no users (Redis 6)'
-  one
+  servers 1
   cli A acl setuser default -hset >/dev/null
   output=$(acquire)
   [[ ${output%%$'\n'*} == granted && $(number) == 0 ]] || fail "$output"
@@ -79,7 +74,7 @@ assert_fence_unusable() {
 }
 
 @test "fence: a number that is none, or too large to grow, is told, and no job runs with it" {
-  one
+  servers 1
   local value run_id
   for run_id in "$(life A)" 0123456789012345678901234567890123456789; do
     for value in abc '' inf nan 1e300 -5 1.5 0x10 ' 7' '7 ' $'a\e[31m'; do
@@ -96,7 +91,7 @@ assert_fence_unusable() {
 }
 
 @test "fence: a key of another type in its place is told, and no job runs" {
-  one
+  servers 1
   cli A set "$FENCE" 7 >/dev/null
   assert_fence_unusable string 'a string'
   cli A del "$FENCE" >/dev/null
@@ -105,15 +100,13 @@ assert_fence_unusable() {
 }
 
 @test "fence: the advice helps: with the key deleted numbers go on from the server's clock" {
-  one
+  servers 1
   cli A hset "$FENCE" value 9007199254740991 run_id "$(life A)" >/dev/null
-  run_lock
-  assert_status 69
+  run_lock -69
   cli A del "$FENCE" >/dev/null
   local before last
   before=$(now_ms)
-  run_lock
-  assert_status 0
+  run_lock -0
   assert_between "$before" "$output" "$(($(now_ms) + 1))"
   last=$output
   run_lock
@@ -121,15 +114,14 @@ assert_fence_unusable() {
 }
 
 @test "fence: a number some centuries ahead of the clock is gone on from" {
-  one
+  servers 1
   cli A hset "$FENCE" value 9000000000000 run_id "$(life A)" >/dev/null
-  run_lock
-  assert_status 0
+  run_lock -0
   [[ $output == 9000000000001 ]] || fail "$output"
 }
 
 @test "fence: it does not keep anybody from joining a lock, or from asking again" {
-  one
+  servers 1
   run -0 "$REDLOCK" run L -- sh -c 'redis-cli -s "$1" hset "$2" value abc >/dev/null
     "$0" run L -- echo joined' "$REDLOCK" "$A_SOCKET" "$FENCE"
   [[ ${lines[-1]} == joined ]] || fail "$output"
@@ -143,7 +135,7 @@ assert_fence_unusable() {
 }
 
 @test "fence: check tells of a number that cannot be used" {
-  one
+  servers 1
   cli A hset "$FENCE" value abc >/dev/null
   run -69 --separate-stderr "$REDLOCK" check L
   assert_contains "$output$stderr" 'is not usable ("abc")'
@@ -170,20 +162,17 @@ assert_fence_unusable() {
     # Also where the others have to agree on one first. (Five is less than the milliseconds that this
     # takes: no number may be ahead of the clock when the keys are deleted below.)
     cli A hset "$FENCE" value $((last + 5)) >/dev/null
-    run_lock
-    assert_status 0
+    run_lock -0
     ((last + 5 < output && output < last + 1000000000)) || fail "$output after $last"
     last=$output
     [[ $(stored B) == "$value" ]] || fail "it was overwritten: $(stored B)"
   done
   cli C hset "$FENCE" value abc >/dev/null
-  run_lock
-  assert_status 69
+  run_lock -69
   [[ -z $output ]] || fail "the job ran"
   cli B del "$FENCE" >/dev/null
   cli C del "$FENCE" >/dev/null
-  run_lock --restart-grace 0
-  assert_status 0
+  run_lock -0 --restart-grace 0
   ((output > last)) || fail "$output after $last"
 }
 
@@ -200,8 +189,7 @@ rises() {
     uri=${name}_URI
     uris+=("${!uri}")
   done
-  REDLOCK_SERVERS="${uris[*]}" run_lock -vv --restart-grace 0
-  assert_status 0
+  REDLOCK_SERVERS="${uris[*]}" run_lock -0 -vv --restart-grace 0
   ((output > last)) || fail "$output after $last with $*"
   last=$output
 }
@@ -236,7 +224,7 @@ rises() {
 }
 
 @test "fence: a number that an earlier version gave goes on from the clock once" {
-  one
+  servers 1
   local last=5
   cli A hset "$FENCE" value 5 run_id "$(life A)" >/dev/null
   rises A
@@ -247,7 +235,7 @@ rises() {
 }
 
 @test "fence: a commit of a number far ahead of a server's clock is refused there" {
-  one
+  servers 1
   acquire >/dev/null
   local number before
   before=$(stored A)

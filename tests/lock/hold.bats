@@ -139,13 +139,10 @@ says_what_stays() {
 
 @test "run: of a long lock, a server that is down at the release is named" {
   servers 3
-  background "$REDLOCK" run --ttl 8h L -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
-    "$SCRATCH/held" "$SCRATCH/go"
-  wait_for "$SCRATCH/held"
+  start_job --ttl 8h
   wait_for_key C L
   kill_server C
-  : >"$SCRATCH/go"
-  await -0 "$BACKGROUND_PID"
+  end_job
   assert_contains "$stderr" 'could not be confirmed by all servers, it may stay locked there for up to 8h' "$C_URI"
 }
 

@@ -76,7 +76,6 @@ until("the run has ended", lambda: not os.path.exists("/proc/" + os.environ["HOL
 assert held("L")
 at.type('y\n')
 at.expect('lock "L" is free: its job had failed, and the hold of --hold-on-failure is over')
-at.hang_up()
 SCENARIO
   await -3 "$HOLDER"
   local server
@@ -84,8 +83,7 @@ SCENARIO
 }
 
 @test "hold-on-failure: on one server, too; and it ends by its time" {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
+  servers 1
   fails_among_waiters
   cli A pexpire L 100 >/dev/null
   await -0 "$two"

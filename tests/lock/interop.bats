@@ -7,34 +7,15 @@
 
 load ../lib/common
 
-setup() {
-  READY=$SCRATCH/ready
-  FINISH=$SCRATCH/finish
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
-}
-
+setup() { servers 1; }
 teardown() { stop_all; }
 
 needs_redis_py() {
   "$PYTHON" -c 'import redis.lock' 2>/dev/null || skip "needs python3-redis: apt-get install python3-redis"
 }
 
-# start_job ARG…: redlock, run with ARG…, holds the lock until $FINISH is there, and ends with 0.
-start_job() {
-  background "$REDLOCK" run "$@" -- sh -c 'echo "$$" >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 0; sleep 0.05; done; exit 9' job "$READY" "$FINISH"
-  wait_for "$READY"
-}
-
-# finish_job [PID]: ends it, or the job of redis-py with that PID.
-finish_job() {
-  : >"$FINISH"
-  await "${1-$BACKGROUND_PID}" 20
-}
-
 # redis_py CODE: sets $PROGRAM to a command that runs CODE, in which `lock(name)` is redis-py's Lock
-# of 60 s on that name, and `finish()` waits for $FINISH.
+# of 60 s on that name, and `finish()` waits for let_go.
 redis_py() {
   PROGRAM=("$PYTHON" -c "
 import os, sys, time, redis
@@ -42,62 +23,57 @@ client = redis.Redis(unix_socket_path='$A_SOCKET')
 def lock(name): return client.lock(name, timeout=60, sleep=0.01)
 def finish():
     for _ in range(3000):
-        if os.path.exists('$FINISH'): return
+        if os.path.exists('$SCRATCH/go.L'): return
         time.sleep(0.02)
     sys.exit('nobody ended this')
 $1")
 }
 
-# hold_by_redis_py NAME: in the background, until $FINISH is there; sets $HOLDER. Ends with 0 only if
-# the lock is still its own then.
+# hold_by_redis_py: L, in the background, until let_go; sets JOB. Ends with 0 only if the lock is still its own then.
 hold_by_redis_py() {
   redis_py "
-held = lock('$1')
+held = lock('L')
 assert held.acquire(blocking=False)
-open('$READY', 'w').write('held')
+open('$SCRATCH/held', 'w').write('held')
 finish()
 assert held.owned()
 held.release()"
   background "${PROGRAM[@]}"
-  HOLDER=$BACKGROUND_PID
-  wait_for "$READY"
+  JOB=$BACKGROUND_PID
+  wait_for "$SCRATCH/held"
 }
 
 # ---- redis-py's Lock -----------------------------------------------------------------------------
 
 @test "redlock does not get a lock that redis-py's Lock holds, and leaves it alone" {
   needs_redis_py
-  hold_by_redis_py L
+  hold_by_redis_py
   run -1 "$REDLOCK" run -n L -- echo ran
   [[ -z $output ]] || fail "the job ran"
   run -1 "$REDLOCK" run -w 1 L -- echo ran
-  finish_job "$HOLDER"
-  assert_status 0
+  end_job 0
 }
 
 @test "redlock gets the lock when redis-py's Lock releases it" {
   needs_redis_py
-  hold_by_redis_py L
+  hold_by_redis_py
   background "$REDLOCK" run -vv -w 30 L -- echo ran
   wait_for_line "$BACKGROUND_ERR" refused
   [[ ! -s $BACKGROUND_OUT ]] || fail "the job ran"
-  local waiter=$BACKGROUND_PID
-  finish_job "$HOLDER"
-  assert_status 0
-  await -0 "$waiter" 20
+  end_job 0
+  await -0 "$BACKGROUND_PID"
   [[ $output == ran ]] || fail "the job did not run"
 }
 
 @test "redis-py's Lock does not get a lock that redlock holds, and gets it afterwards" {
   needs_redis_py
-  start_job L
+  start_job
   redis_py "
 assert not lock('L').acquire(blocking=False)
 assert not lock('L').acquire(blocking_timeout=0.2)
 assert lock('L').locked()"
   run -0 "${PROGRAM[@]}"
-  finish_job
-  assert_status 0
+  end_job
   redis_py "
 again = lock('L')
 assert again.acquire(blocking=False)
@@ -107,16 +83,13 @@ again.release()"
 
 @test "redis-py's Lock on three servers is respected by redlock on those three" {
   needs_redis_py
-  start_server B
-  start_server C
-  REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
-  hold_by_redis_py L
+  servers 3
+  hold_by_redis_py
   cli B set L "$(cli A get L)" px 60000 # the same token on a quorum, as redsync & Co. do it
   # Not waiting for a server that seems silent, it would leave C's key there for a ttl.
   run -1 "$REDLOCK" run -n --server-timeout 2s L -- true
   wait_until "$BOUND" lacks_key C L
-  finish_job "$HOLDER"
-  assert_status 0
+  end_job 0
 }
 
 # ---- SET key token NX PX ---------------------------------------------------------------------------
@@ -179,7 +152,7 @@ assert_foreign() {
 }
 
 @test "a foreign value that comes into the key under a job ends the hold, and is not touched" {
-  start_job --ttl 2s L
+  start_job --ttl 2s
   cli A del L
   cli A hset L 8743c9c0-0795-4907-87fd-6c719a6b4586:1 1
   await -80 "$BACKGROUND_PID"

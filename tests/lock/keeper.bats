@@ -7,10 +7,7 @@
 load ../lib/common
 load ../lib/acl
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
-}
+setup() { servers 1; }
 teardown() {
   local keeper
   for keeper in "${KEEPERS[@]}"; do signal_to KILL "$keeper"; done
@@ -58,10 +55,12 @@ not_told() { ! told || fail "the ward was told"; }
 # end_ward: the ward ends by itself, as it were.
 end_ward() { kill -KILL "$WARD"; }
 
+# ends_with_ward: the keeper ends with the ward. ends_untold: it ends, and has told the ward nothing.
+ends_with_ward() { end_ward && wait_gone "$KEEPER"; }
+ends_untold() { wait_gone "$KEEPER" && not_told; }
+
 @test "keeper: the lock outlives its ttl for as long as the process lives, and is released with it" {
-  start_server B
-  start_server C
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   kill_server B
   ward
   keep --ttl 2s L
@@ -70,10 +69,8 @@ end_ward() { kill -KILL "$WARD"; }
   outlast A L
   outlast C L
   [[ $(cli A get L) == "$token" && $(cli C get L) == "$token" ]]
-  end_ward
-  wait_gone "$KEEPER"
-  assert_nothing_left A
-  assert_nothing_left C
+  ends_with_ward
+  for server in A C; do assert_nothing_left "$server"; done
   not_told
   wait_for_lines L 'acquired released '
 }
@@ -195,8 +192,7 @@ keep_unread() {
   await -0 "$parent"
   wait_until "$BOUND" told
   [[ $(cli A get L) == "$(tail -c 41 "$SCRATCH/read")" ]]
-  end_ward
-  wait_gone "$KEEPER"
+  ends_with_ward
   assert_nothing_left A
 }
 
@@ -205,15 +201,12 @@ keep_unread() {
   # Its next renewal is minutes away: it ends because it is told.
   keep_settled --ttl 10m --on-lost-signal USR1 L
   "$REDLOCK" release L "$token"
-  wait_gone "$KEEPER"
-  not_told
+  ends_untold
   assert_nothing_left A
 }
 
 @test "keeper: released just after, on three servers: that is never taken for a loss" {
-  start_server B
-  start_server C
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   ward
   local i
   for i in {1..20}; do
@@ -221,8 +214,7 @@ keep_unread() {
     keep --ttl 3s --on-lost-signal USR1 "L$i"
     ((i % 4)) || wait_for_renewal A
     "$REDLOCK" release "L$i" "$token"
-    wait_gone "$KEEPER"
-    not_told
+    ends_untold
   done
 }
 
@@ -233,8 +225,7 @@ keep_unread() {
   "$REDLOCK" release L "$token"
   "$REDLOCK" acquire --ttl 60s L >"$SCRATCH/next"
   kill -CONT "$KEEPER"
-  wait_gone "$KEEPER"
-  not_told
+  ends_untold
   [[ $(cli A get L) == "$(<"$SCRATCH/next")" ]]
 }
 
@@ -262,8 +253,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   ward
   keep --ttl 2s --on-lost-signal USR1 L
   "$REDLOCK" release L "$token"
-  wait_gone "$KEEPER"
-  not_told
+  ends_untold
   wait_for_lines L 'acquired released '
   # Also without a log, or where somebody else is faster than its next renewal.
   REDLOCK_LOG_ENTRIES=0 keep --ttl 9s --on-lost-signal USR1 M # four commands take seconds on a busy machine
@@ -273,8 +263,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   "$REDLOCK" release M "$(<"$SCRATCH/next")"
   "$REDLOCK" acquire --ttl 60s M >"$SCRATCH/next"
   kill -CONT "$KEEPER"
-  wait_gone "$KEEPER"
-  not_told
+  ends_untold
   [[ $(cli A get M) == "$(<"$SCRATCH/next")" ]]
 }
 
@@ -298,8 +287,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   # Later commands say that it is gone.
   ward
   keep --ttl 60s M
-  end_ward
-  wait_gone "$KEEPER"
+  ends_with_ward
   run -80 "$REDLOCK" release M "$token"
 }
 
@@ -311,10 +299,8 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   keep --ttl 2s --on-lost-signal USR1 L
   kill_server C
   "$REDLOCK" release L "$token"
-  wait_gone "$KEEPER"
-  not_told
-  assert_nothing_left A
-  assert_nothing_left B
+  ends_untold
+  for server in A B; do assert_nothing_left "$server"; done
 }
 
 @test "keeper: where it may not listen, and its process ends first, the log tells of no loss" {
@@ -322,8 +308,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   ward
   keep --ttl 60s --on-lost-signal USR1 L
   "$REDLOCK" release L "$token"
-  end_ward
-  wait_gone "$KEEPER"
+  ends_with_ward
   wait_for_lines L 'acquired released released '
 }
 
@@ -344,8 +329,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   "$REDLOCK" release L "$token"
   sleep 2.2 # of the ttl
   kill -CONT "$KEEPER"
-  wait_gone "$KEEPER"
-  not_told
+  ends_untold
 }
 
 @test "keeper: word that the token was released is nothing without a release" {
@@ -367,8 +351,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   # The owner reaches that one alone, and is told so.
   run -69 --separate-stderr env REDLOCK_SERVERS="$A_URI $SCRATCH_URI/none $SCRATCH_URI/none2" \
     "$REDLOCK" release --server-wait 0.3 L "$token"
-  wait_gone "$KEEPER"
-  not_told
+  ends_untold
   wait_until_clean A B C
   # What it had done does not look as if the lock had been gone; asked once more, it is.
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
@@ -377,9 +360,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
 }
 
 @test "keeper: a lock that its owner has released on a server is not put back there" {
-  start_server B
-  start_server C
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   ward
   keep --ttl 60s --on-lost-signal USR1 L
   kill -STOP "$KEEPER"
@@ -393,16 +374,14 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   run -0 "$REDLOCK" renew L "$token"
   assert_no_key C L
   kill -CONT "$KEEPER"
-  wait_gone "$KEEPER"
-  not_told
+  ends_untold
 }
 
 @test "keeper: the lock is lost: the process is told, once, if it asked for it, and the keeper is gone" {
   ward
   keep --ttl 1s M
   cli A set M theirs px 60000
-  wait_gone "$KEEPER"
-  not_told
+  ends_untold
   wait_for_lines M 'acquired lost '
   keep --ttl 2s --on-lost-signal USR1 L
   cli A set L theirs px 60000
@@ -420,8 +399,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   assert_contains "$stderr" 'the holder was notified and stops its job; the lock is free when the job has ended, in '
   wait_until "$BOUND" told
   [[ $(cli A get L) == "revoked:$token"* ]]
-  end_ward
-  wait_gone "$KEEPER"
+  ends_with_ward
   assert_nothing_left A
 }
 
@@ -437,8 +415,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   heard() { [[ $(cli A xrange 'redlock:{L}:log' - +) == *lost* ]]; }
   wait_until "$BOUND" heard
   alive "$KEEPER"
-  end_ward
-  wait_gone "$KEEPER"
+  ends_with_ward
   assert_nothing_left A
   # Who revoked it may be later with his line than who heard of it.
   [[ $(lines_of L) =~ ^'acquired '('revoked lost'|'lost revoked')' '$ ]] || fail "$(lines_of L)"
@@ -512,8 +489,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   kill -TERM "$KEEPER"
   nap 0.2
   alive "$KEEPER"
-  end_ward
-  wait_gone "$KEEPER"
+  ends_with_ward
   assert_nothing_left A
 }
 
@@ -526,7 +502,6 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   alive "$KEEPER"
   # The terminal is gone: a hang-up would already have ended it.
   has_key A L
-  end_ward
-  wait_gone "$KEEPER"
+  ends_with_ward
   assert_nothing_left A
 }

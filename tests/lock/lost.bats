@@ -9,10 +9,7 @@
 load ../lib/common
 load ../lib/beating
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET
-}
+setup() { servers 1; }
 teardown() { stop_all; }
 
 @test "renewals keep a lock beyond its ttl" {

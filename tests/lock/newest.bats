@@ -266,12 +266,9 @@ older_builds() {
 
 @test "build: it reaches the lock late, and a newer one has succeeded since" {
   servers 3
-  background "$REDLOCK" run --build 2 L -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/held" "$SCRATCH/go.L"
-  wait_for "$SCRATCH/held"
-  local holder=$BACKGROUND_PID
+  start_job --build 2
   waiter late --build 1
-  let_go
-  await -0 "$holder"
+  end_job 0
   await -1 "$late"
   assert_contains "$stderr" 'build 1 is older than 2, which succeeded'
   [[ ! -e $LOG ]]

@@ -114,8 +114,7 @@ queued_for_good() {
   done
   background "$REDLOCK" acquire L
   wait_until "$BOUND" queued 1
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
   wait_until "$SOON" nobody_waits
   # And as nobody is left for whom the lock was to be kept.
   background sleep 600

@@ -192,13 +192,11 @@ has_more_pttl() { (($(calls_of A pttl) > $1)); }
   cli A acl setuser "${ACL[@]}" "${words[@]}" >/dev/null
   local uri=${A_URI/:\/\//:\/\/cron:password@}
   cli A acl log reset >/dev/null
-  background "$REDLOCK" run -S "$uri" nightly-backup -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.02; done' "$SCRATCH"
-  local job=$BACKGROUND_PID
-  wait_for "$SCRATCH/ready"
+  LOCK=nightly-backup
+  start_job -S "$uri"
   background "$REDLOCK" run --min-hold 0.1 -S "$uri" nightly-backup -- true
   wait_until "$BOUND" has_backup_waiter
-  : >"$SCRATCH/go"
-  await -0 "$job"
+  end_job
   await -0 "$BACKGROUND_PID"
   [[ -z $(cli A acl log) ]] || fail "$(cli A acl log)"
   wait_until "$BOUND" lacks_key A nightly-backup
@@ -302,9 +300,7 @@ JOB
 }
 
 @test "redisson: a RedissonRedLock on three servers, which has another ID on each, is held, not undecided" {
-  start_server B
-  start_server C
-  REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   theirs A a:1
   theirs B b:1
   theirs C c:1
@@ -323,9 +319,7 @@ JOB
 }
 
 @test "redisson: a server of three that has lost the key gets it back, but not if Redisson has it there" {
-  start_server B
-  start_server C
-  REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   hold --ttl 1s
   cli B del L >/dev/null
   wait_until "$BOUND" has_key B L

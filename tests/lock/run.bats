@@ -6,10 +6,7 @@
 
 load ../lib/common
 
-setup() {
-  start_server A --tcp
-  export REDLOCK_SERVERS=$A_URI A_SOCKET
-}
+setup() { servers 1 --tcp; }
 
 # Whatever a test here did, the server is as it was before.
 teardown() {

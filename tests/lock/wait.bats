@@ -10,10 +10,7 @@ load ../lib/common
 load ../lib/looking
 load ../lib/queue
 
-setup() {
-  start_server A --tcp
-  export REDLOCK_SERVERS=$A_URI A_SOCKET
-}
+setup() { servers 1 --tcp; }
 teardown() { stop_all; }
 
 SLACK=15000 # milliseconds a loaded machine may take for what should take none

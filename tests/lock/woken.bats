@@ -80,13 +80,12 @@ teardown() { stop_all; }
   servers 1 --tcp
   cli A config set requirepass secret >/dev/null
   export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$A_PORT/3"
-  background "$REDLOCK" run --prefix app: 'x{tag}' -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
-    "$SCRATCH/held" "$SCRATCH/go"
-  wait_for "$SCRATCH/held"
+  LOCK='x{tag}'
+  start_job --prefix app:
   background "$REDLOCK" run -vv --prefix app: 'x{tag}' -- true
   wait_until "$BOUND" eval '[[ $(cli A -a secret pubsub channels "*:wake:*" 2>/dev/null) ]]'
   [[ $(cli A -a secret -n 3 zcard 'redlock-tag:app:x{tag}:queue' 2>/dev/null) == 1 ]]
-  touch "$SCRATCH/go"
+  let_go
   await -0 "$BACKGROUND_PID"
   assert_contains "$stderr" 'the lock is free, and it is our turn'
   refute_contains "$stderr" secret

@@ -16,8 +16,7 @@ TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 KEY="redlock:{$NAME}:"
 
 setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
+  servers 1
   cd "$SCRATCH" || return
   COUNT=0 SAYING=()
 }

@@ -8,15 +8,12 @@ load ../lib/common
 load ../lib/looking
 
 setup() {
-  unset COLUMNS
   export TZ=UTC
   servers 3
 }
 teardown() { stop_all; }
 
 # history ARG…: the command.
-history() { run --separate-stderr "$REDLOCK" history "$@"; }
-
 # 2026-11-20 02:30:00 UTC
 NIGHT=1795141800000
 
@@ -37,8 +34,7 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
   ran nightly-b 1 60 3
   ran daily 2 60 0
   ran nightly-a 5 60 1
-  history nightly-a daily
-  assert_status 0
+  history -0 nightly-a daily
   [[ -z $stderr && $output == WHEN\ *NAME\ * ]] || fail "$output" "$stderr"
   [[ $(rows) == $'02:30:00 nightly-a exit 0\n02:32:00 daily exit 0\n02:35:00 nightly-a exit 1' ]] || fail "$output"
   history 'nightly-*'
@@ -50,8 +46,7 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
   history daily never
   [[ $(rows) == '02:32:00 daily exit 0' ]] || fail "$output"
   [[ $stderr == 'redlock: nothing is logged about lock "never"' ]] || fail "$stderr"
-  history 'x*'
-  assert_status 0
+  history -0 'x*'
   [[ -z $output && $stderr == 'redlock: nothing is logged about any such lock' ]] || fail "$output" "$stderr"
   history 'nightly-*' --at 2026-11-20T02:31:30
   [[ ${lines[0]} == 'held at 2026-11-20 02:31:30 +0000:' && $(tail -n +2 <<<"$output" | wc -l) == 2 ]] || fail "$output"
@@ -132,12 +127,10 @@ wrote() {
   [[ $(rows) == $'02:31:00 b exit 5\n02:32:00 a exit 2\n02:34:00 a exit 4' ]] || fail "$output"
   history --failed --last 1
   [[ $(rows) == $'02:31:00 b exit 5\n02:34:00 a exit 4' ]] || fail "$output"
-  history --failed --since 2026-11-20T02:35:30 a
-  assert_status 0
+  history -0 --failed --since 2026-11-20T02:35:30 a
   [[ -z $output ]] || fail "$output"
   [[ $stderr == 'redlock: no failed run of lock "a" is logged since 2026-11-20 02:35:30 +0000' ]] || fail "$stderr"
-  history --last 0 a
-  assert_status 64
+  history -64 --last 0 a
 }
 
 @test "history: how long the last runs took, on a terminal and in JSON" {

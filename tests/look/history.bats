@@ -9,14 +9,8 @@ load ../lib/acl
 load ../lib/log
 load ../lib/looking
 
-setup() {
-  unset COLUMNS
-  servers 3
-}
+setup() { servers 3; }
 teardown() { stop_all; }
-
-# history ARG…: the command.
-history() { run --separate-stderr "$REDLOCK" history "$@"; }
 
 # outcomes WORDS: those of the runs, in their order.
 outcomes() { is '" ".join(run["outcome"] for run in r)' "$1"; }
@@ -39,14 +33,12 @@ night_run() {
 }
 
 @test "history: nothing is logged: 0" {
-  history never
-  assert_status 0
+  history -0 never
   [[ -z $output ]] || fail "$output"
   [[ $stderr == "redlock: nothing is logged about lock \"never\"" ]] || fail "$stderr"
   history -q never
   silent
-  history --json never
-  assert_status 0
+  history -0 --json never
   is 'r, l["log_begins_ms"], j["status"]' '([], None, 0)'
 }
 
@@ -64,8 +56,7 @@ night_run() {
   wait_until "$BOUND" eval '[[ $(events A) == *acquired ]]'
   local before after
   before=$(cli A dbsize; cli A dump "$LOG" | od -c; cli A pttl "$LOG")
-  history L
-  assert_status 0
+  history -0 L
   silent
   [[ $(head -n 1 <<<"$output" | tr -s ' ') == 'WHEN HELD OUTCOME HOLDER PID WAITED FENCE COMMAND' ]] ||
     fail "$output"
@@ -162,16 +153,14 @@ night_run() {
   night_run 2 bbbb B C
   night_run 4 cccc A
   export TZ=UTC
-  history L
-  assert_status 0
+  history -0 L
   silent
   [[ $(awk 'NR > 1 { print $1, $2, $3, $4, $5, $6 }' <<<"$output") == \
     $'2026-11-20 02:30:00 1h 0m exit 0\n2026-11-20 04:30:00 1h 0m exit 2\n2026-11-20 06:30:00 1h 0m exit 4' ]] ||
     fail "$output"
   has ' cron@web1 7 250 ms 1 ./backup'
   kill_server A
-  history --json L
-  assert_status 0
+  history -0 --json L
   outcomes 'ended ended'
   is '[server["error"] is None for server in j["servers"]], j["quorum"]' '([False, True, True], 2)'
   assert_one_line "$stderr" "$A_URI could not be asked: "
@@ -191,8 +180,7 @@ night_run() {
   wait_until "$BOUND" logged C acquired
   pause_server A
   pause_server B
-  history L
-  assert_status 69
+  history -69 L
   has ' not known '
   refute_contains "$output" 'never ended'
   history --json L
@@ -213,8 +201,7 @@ all_acquired() { [[ $(cli C xlen "$LOG") == "$1" ]]; }
   wait_until "$BOUND" all_acquired 3
   pause_server A
   pause_server B
-  history --json L
-  assert_status 69
+  history -69 --json L
   is '[run["outcome"] for run in r], [run["has_lock"] for run in r]' '([None, None, None], [None, None, None])'
   history --failed L
   refute_contains "$output" 'never ended'
@@ -242,8 +229,7 @@ read_by_many() {
 @test "history: more readers than a server names" {
   "$REDLOCK" acquire -s --ttl 10m L >/dev/null
   read_by_many
-  history L
-  assert_status 0
+  history -0 L
   refute_contains "$output" 'never ended'
   [[ $(grep -c ' running ' <<<"$output") == 100 && $(grep -c 'not known' <<<"$output") == 21 ]] || fail "$output"
   assert_contains "$stderr" 'lock "L" has 120 readers, and the servers name 100 of them'
@@ -289,8 +275,7 @@ read_by_many() {
   [[ -z $output && $stderr == 'redlock: no run of lock "L" is logged before 2026-11-19 00:00:00 +0000' ]] ||
     fail "$output" "$stderr"
   for when in 2026-11-20 2026-11-19; do
-    history --since 2026-11-20 --until $when L
-    assert_status 64
+    history -64 --since 2026-11-20 --until $when L
     [[ $stderr == 'redlock: --until is not later than --since' ]] || fail "$stderr"
   done
   run "$REDLOCK" run L -- true
@@ -300,14 +285,12 @@ read_by_many() {
   history --since 2h elsewhere
   [[ $stderr == "redlock: nothing is logged about lock \"elsewhere\"" ]] || fail "$stderr"
   cli A xadd 'redlock:{old}:log' $NIGHT event released run aaaa data '{"held":0}' count 1 >/dev/null
-  history --since 2026-11-20T12:00 old
-  assert_status 0
+  history -0 --since 2026-11-20T12:00 old
   [[ -z $output ]] || fail "$output"
   [[ $stderr == "redlock: no run of lock \"old\" is logged since 2026-11-20 12:00:00 +0000" ]] || fail "$stderr"
   history -q --since 2026-11-20T12:00 old
   silent
-  history --since soon L
-  assert_status 64
+  history -64 --since soon L
   assert_contains "$stderr" --since
 }
 
@@ -315,8 +298,7 @@ read_by_many() {
   export TZ=UTC
   night_run 0 aaaa A B C
   night_run 2 bbbb A B C
-  history --at 2026-11-20T03:00 L
-  assert_status 0
+  history -0 --at 2026-11-20T03:00 L
   [[ $(head -n 1 <<<"$output") == 'lock "L" was held at 2026-11-20 03:00:00 +0000:' ]] || fail "$output"
   has ' exit 0 '
   refute_contains "$output" 'exit 2'
@@ -370,8 +352,7 @@ read_by_many() {
   cli A eval 'for i = 1, 1234 do
       redis.call("XADD", KEYS[1], i, "event", "released", "run", i, "data", "{\"held\":0}", "count", 1)
     end' 1 "$LOG" >/dev/null
-  REDLOCK_SERVERS=$A_URI history --json L
-  assert_status 0
+  REDLOCK_SERVERS=$A_URI history -0 --json L
   is 'len(r), r[0]["began_ms"], r[-1]["began_ms"]' '(1234, 1, 1234)'
   # Lines of one millisecond, on both sides of a page's end.
   cli B eval 'for i = 1, 250 do
@@ -403,12 +384,10 @@ read_by_many() {
   history --json L
   is 'len(r)' 1
   for server in A B C; do cli "$server" set "$LOG" x >/dev/null; done
-  history L
-  assert_status 69
+  history -69 L
   assert_contains "$stderr" "its key \"$LOG\" is not a log; delete it"
   garbage_server '$-1\r\n*-1\r\nx'
-  history -S "$GARBAGE_URI" L
-  assert_status 69
+  history -69 -S "$GARBAGE_URI" L
 }
 
 # shown COLUMNS LOCALE ARG…: sets $output to what `redlock history ARG…` prints on a terminal.
@@ -453,12 +432,10 @@ sys.exit(at != sorted(at) or len(set(at)) != 4)' "$output" || fail "$output"
   cli A acl setuser "${ACL[@]}"
   export REDLOCK_SERVERS="unix://cron:password@${A_URI#unix://}"
   run -0 "$REDLOCK" run nightly-backup -- true
-  history nightly-backup
-  assert_status 69
+  history -69 nightly-backup
   assert_contains "$stderr" 'lacks a permission'
   cli A acl setuser cron +xrevrange
-  history nightly-backup
-  assert_status 0
+  history -0 nightly-backup
   silent
   has ' exit 0 '
 }

@@ -7,10 +7,7 @@
 load ../lib/common
 load ../lib/log
 
-setup() {
-  unset COLUMNS
-  servers 3
-}
+setup() { servers 3; }
 teardown() { stop_all; }
 
 @test "log: a short run is a line on every server, with all facts about it" {

@@ -9,8 +9,7 @@ load ../lib/common
 AS=() # what run_warned puts before the command
 
 setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
+  servers 1
   DIR=$SCRATCH/node
   FILE=$DIR/redlock.prom
   mkdir "$DIR"
@@ -110,8 +109,7 @@ run_warned() {
   cli A set L somebody
   background "$REDLOCK" run -vv L -- true
   wait_for_line "$BACKGROUND_ERR" 'waiting'
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
   assert_sample last_exit_status 143
   assert_sample conflicts_total 0
 }
@@ -351,10 +349,8 @@ for at, line in enumerate(lines):
 
 @test "list --prometheus: each lock that is not free, and the servers" {
   unset REDLOCK_METRICS_FILE
-  start_server B
-  start_server C
   local now odd='q"u\o te' line first
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   run -0 "$REDLOCK" list --prometheus
   obeys_the_format
   assert_contains "$output" $'\nredlock_servers 3\n'

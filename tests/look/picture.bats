@@ -13,8 +13,6 @@ setup() {
 }
 teardown() { stop_all; }
 
-history() { run --separate-stderr "$REDLOCK" history "$@"; }
-
 # wrote LOCK MINUTES EVENT RUN JSON: a line in all logs, MINUTES minutes ago. The oldest line comes first.
 wrote() {
   local server now
@@ -55,8 +53,7 @@ print(eval(sys.argv[1]))' "$1" "$2"
 
 @test "picture: runs, waits, losses and gaps of all locks, as valid XML" {
   a_night
-  history --svg "$SCRATCH/p.svg" --html "$SCRATCH/p.html"
-  assert_status 0
+  history -0 --svg "$SCRATCH/p.svg" --html "$SCRATCH/p.html"
   [[ -z $output$stderr ]] || fail "$output" "$stderr"
   [[ $(drawn '" ".join(sorted(kinds))' "$SCRATCH/p.svg") == \
     'run failed run failed run good run unknown skipped wait' ]] || fail "$(<"$SCRATCH/p.svg")"
@@ -79,15 +76,13 @@ print(sum(e.tag == "tr" for e in tree.fromstring(sys.stdin.read()).iter()))') ==
 
 @test "picture: one lock over a week, to standard output" {
   a_night
-  history --since 1w --svg - backup
-  assert_status 0
+  history -0 --since 1w --svg - backup
   printf '%s\n' "$output" >"$SCRATCH/p.svg"
   [[ $(drawn 'kinds.count("run good")' "$SCRATCH/p.svg") == 2 ]] || fail "$output"
   history --since 1w --failed --svg - backup
   printf '%s\n' "$output" >"$SCRATCH/p.svg"
   [[ $(drawn '" ".join(sorted(kinds))' "$SCRATCH/p.svg") == 'run failed run unknown' ]] || fail "$output"
-  history --html - nothing
-  assert_status 0
+  history -0 --html - nothing
   assert_contains "$output" '</html>'
 }
 
@@ -100,8 +95,7 @@ labels() { drawn '[(e[0].text, round(float(e.get("width")[:-1]))) for e in all("
   wrote backup 300 released c '{"host":"admin","user":"root","maintenance":1,"message":"new <disk>","ttl":10800000,"held":10800000}'
   wrote backup 115 released e '{"host":"a-long-name-of-a-host","user":"cron","held":3600000,"status":0}'
   wrote backup 100 acquired d '{"host":"web3","user":"cron"}' # its end is not known
-  history --svg "$SCRATCH/p.svg"
-  assert_status 0
+  history -0 --svg "$SCRATCH/p.svg"
   [[ $(labels) == "[('web1', 24), ('new <disk>', 12), ('a-l…', 4)]" ]] || fail "$(labels)"
   assert_contains "$(<"$SCRATCH/p.svg")" '>4 runs, 1 failed, 1 hold, the last 3 runs took'
 }
@@ -128,8 +122,7 @@ print(re.sub(r"\s", "", "".join(re.findall(r"<style>(.*?)</style>", page, re.S))
 @test "picture: foreign text has no power over it" {
   local evil='</title><script>alert(1)</script>&\"'\''\u001b[31m\uffff]]>'
   wrote 'a<b>&"c' 60 released r "{\"host\":\"$evil\",\"user\":\"$evil\",\"command\":\"$evil\",\"reason\":\"$evil\",\"held\":60000,\"status\":1}"
-  history --svg "$SCRATCH/p.svg" --html "$SCRATCH/p.html"
-  assert_status 0
+  history -0 --svg "$SCRATCH/p.svg" --html "$SCRATCH/p.html"
   [[ $(drawn 'len(all("script")), [t.text for t in all("text") if t.get("class") == "name"]' "$SCRATCH/p.svg") == "(0, ['a<b>&\"c'])" ]] || fail "$(<"$SCRATCH/p.svg")"
   [[ $(drawn 'sum("<script>alert(1)</script>" in s for s in said)' "$SCRATCH/p.svg") == 1 ]]
   ! grep -qF '<script' "$SCRATCH/p.html" || fail "$(<"$SCRATCH/p.html")"
@@ -141,8 +134,7 @@ print(re.sub(r"\s", "", "".join(re.findall(r"<style>(.*?)</style>", page, re.S))
   echo old >"$SCRATCH/p.svg"
   chmod 640 "$SCRATCH/p.svg"
   exec 8<"$SCRATCH/p.svg"
-  history --svg "$SCRATCH/p.svg"
-  assert_status 0
+  history -0 --svg "$SCRATCH/p.svg"
   # Who reads the old file goes on to do so; the mode stays.
   [[ $(cat <&8) == old && $(stat -c %a "$SCRATCH/p.svg") == 640 ]]
   exec 8<&-
@@ -152,8 +144,7 @@ print(re.sub(r"\s", "", "".join(re.findall(r"<style>(.*?)</style>", page, re.S))
   echo old >"$SCRATCH/other/there"
   for name in there missing; do
     ln -s "other/$name" "$SCRATCH/link.$name"
-    history --svg "$SCRATCH/link.$name"
-    assert_status 71
+    history -71 --svg "$SCRATCH/link.$name"
     assert_contains "$stderr" 'it is a symbolic link; name the file itself'
     [[ -L $SCRATCH/link.$name ]]
   done
@@ -167,8 +158,7 @@ print(re.sub(r"\s", "", "".join(re.findall(r"<style>(.*?)</style>", page, re.S))
   "$REDLOCK" history --svg /dev/fd/7 backup 7>"$SCRATCH/out.svg"
   grep -q '</svg>' "$SCRATCH/out.svg"
   [[ $("$REDLOCK" history --svg /dev/stdout backup | tail -n 1) == *'</svg>'* ]]
-  history --svg /dev/null
-  assert_status 0
+  history -0 --svg /dev/null
   [[ -c /dev/null ]]
   # A file that is not regular, as /dev/null, is written to, and not replaced.
   mkfifo "$SCRATCH/pipe"
@@ -178,17 +168,14 @@ print(re.sub(r"\s", "", "".join(re.findall(r"<style>(.*?)</style>", page, re.S))
   [[ -p $SCRATCH/pipe ]]
   await "$BACKGROUND_PID"
   assert_contains "$output" '</svg>'
-  history --svg "$SCRATCH/pipe"
-  assert_status 71
+  history -71 --svg "$SCRATCH/pipe"
   assert_contains "$stderr" 'no process reads from it'
-  history --svg "$SCRATCH/none/p.svg"
-  assert_status 71
+  history -71 --svg "$SCRATCH/none/p.svg"
   assert_one_line "$stderr" "cannot write to '$SCRATCH/none/p.svg': No such file or directory"
   [[ -z $(find "$SCRATCH" -name '.redlock*') ]]
   local arguments
   for arguments in '--svg - --html -' '--svg - --json' '--html - --at 2h'; do
     # shellcheck disable=SC2086 # several words
-    history $arguments backup
-    assert_status 64
+    history -64 $arguments backup
   done
 }

@@ -8,10 +8,7 @@ load ../lib/common
 
 NAME='the lock is held'
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
-}
+setup() { servers 1; }
 teardown() { stop_all; }
 
 # said STATUS TEXT COMMAND…: it ends with this status and says TEXT on standard error, or on standard output; wherever

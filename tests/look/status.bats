@@ -9,18 +9,11 @@ load ../lib/common
 load ../lib/acl
 load ../lib/looking
 
-setup() {
-  unset COLUMNS
-  servers 3
-}
+setup() { servers 3; }
 teardown() { stop_all; }
 
 TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
-
-# status ARG…, list ARG…: the commands.
-status() { run --separate-stderr "$REDLOCK" status "$@"; }
-list() { run --separate-stderr "$REDLOCK" list "$@"; }
 
 # keep_locked NAME [ARG…]: a run that holds NAME, on all its servers, until stop_all.
 keep_locked() {
@@ -36,12 +29,10 @@ keep_locked() {
 }
 # leave_cooling NAME: that lock cools down on all servers.
 leave_cooling() {
-  local server
-  rm -f "$SCRATCH/go"
-  background "$REDLOCK" run --min-hold 60s "$1" -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done' "$SCRATCH/go"
+  local server LOCK=$1
+  start_job --min-hold 60s
   for server in A B C; do wait_for_key "$server" "$1"; done # a quorum is enough for the job to begin
-  : >"$SCRATCH/go"
-  await "$BACKGROUND_PID"
+  end_job 0
   wait_for_value "$1" 'cooling:*' A B C
 }
 is_locked() {
@@ -50,23 +41,20 @@ is_locked() {
 }
 
 @test "status: a free lock: 1" {
-  status never-used
-  assert_status 1
+  status -1 never-used
   [[ $output == 'never-used: free (3 of 3 servers)' ]] || fail "$output"
   silent
 }
 
 @test "status: a pattern gets a warning that names redlock list" {
-  status 'nig*'
-  assert_status 1
+  status -1 'nig*'
   [[ $stderr == "redlock: lock \"nig*\" looks like a pattern, and status takes names: redlock list 'nig*'" ]] ||
     fail "$stderr"
 }
 
 @test "status: a lock that is held: who, since when, with what; and nothing changes by looking" {
   keep_locked work
-  status work
-  assert_status 0
+  status -0 work
   silent
   has 'work: held (3 of 3 servers)' " holder $(id -un)@$(uname -n), pid " " command sh -c 'echo x" \
     " since $(date +%Y-)" ', for ' ' mode exclusive' " fence $(agreed_fence work)" \
@@ -95,8 +83,7 @@ is_locked() {
 
 @test "status: cooling down after a minimum hold" {
   "$REDLOCK" run --min-hold 60s cool -- true
-  status cool
-  assert_status 0
+  status -0 cool
   has 'cool: cooling down' ' command true' ' ago' ' free in '
   status --json cool
   is 'l["state"]' cooling
@@ -120,8 +107,7 @@ is_locked() {
 
 @test "status: the last run with --once" {
   "$REDLOCK" run --once 1h daily -- true
-  status daily
-  assert_status 1
+  status -1 daily
   has 'daily: free' ' last run done by ' ', true), begun ' ' ago'
   status --json daily
   is 'l["last_run"]["by"]["command"]' true
@@ -153,8 +139,7 @@ is_locked() {
 @test "list: a server that has failed is not asked a second time" {
   keep_locked L
   delay_proxy "$SCRATCH/nobody" 0
-  REDLOCK_SERVERS="$A_URI $B_URI $PROXY_URI" list
-  assert_status 0
+  REDLOCK_SERVERS="$A_URI $B_URI $PROXY_URI" list -0
   has 'L held 2/3'
   [[ $(proxy_count connections) == 1 ]] || fail "$(proxy_count connections) connections"
 }
@@ -166,8 +151,7 @@ is_locked() {
     cli "$id" hset 'redlock:{L}:holder' "$TOKEN" \
       '{"host":"web1","user":"root","pid":7,"command":"b","ttl":30000}'
   done
-  status L
-  assert_status 0
+  status -0 L
   [[ $output =~ expires\ +in\ 1[0-9.]+\ s.*$late ]] || fail "$output"
   status --json L
   is 'l["state"]' held
@@ -212,8 +196,7 @@ is_locked() {
   everywhere lpush list x
   everywhere hset redisson 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63 2
   everywhere hset hash field value
-  status plain list redisson hash
-  assert_status 0
+  status -0 plain list redisson hash
   silent
   has 'plain: held by another program (3 of 3 servers)' 'the key says nothing about itself' \
     'list: held by another program' 'the key is a Redis list' \
@@ -232,28 +215,24 @@ is_locked() {
   value=$(printf 'x%.0s' {1..2000})
   everywhere set long "$value"
   everywhere hset 'redlock:{long}:holder' "$value" '{"host":"h","user":"u"}'
-  status long
-  assert_status 0
+  status -0 long
   has 'long: held by another program (3 of 3 servers)' 'the key says nothing about itself'
 }
 
 @test "status: a revoked lock" {
   everywhere set broken "revoked:$TOKEN" px 600000
-  status broken
-  assert_status 0
+  status -0 broken
   has 'broken: held, and revoked from its holder' 'its record beside the lock is missing'
 }
 
 @test "status: a split: 69, and each server's word" {
   cli A set split $TOKEN px 600000 >/dev/null
   cli B set split $OTHER px 600000 >/dev/null
-  status split
-  assert_status 69
+  status -69 split
   has 'split: undecided, no quorum (2 of 3) says the same' "servers $A_URI: held by " "$C_URI: free"
   assert_one_line "$stderr" "lock \"split\" is undecided: no quorum (2 of 3 servers) says the same"
   refute_contains "$output$stderr" $TOKEN
-  status -q split
-  assert_status 69
+  status -69 -q split
   assert_one_line "$stderr"
 }
 
@@ -261,23 +240,19 @@ is_locked() {
   keep_locked work
   cli C del work >/dev/null
   cli A set alone $TOKEN px 600000 >/dev/null
-  status alone
-  assert_status 1
+  status -1 alone
   has 'alone: free (2 of 3 servers)' "$A_URI: held by "
 }
 
 @test "status: one of three servers down is said, and makes no difference; two down: 69" {
   keep_locked work
   kill_server C
-  status work
-  assert_status 0
+  status -0 work
   has 'work: held (2 of 3 servers)' "$A_URI: held, " "$C_URI: could not be asked"
   assert_one_line "$stderr" "$C_URI could not be asked: connection refused"
-  status -q work
-  assert_status 0
+  status -0 -q work
   silent
-  status --json work free-one
-  assert_status 1
+  status -1 --json work free-one
   is 'j["status"], j["quorum"], [s["error"] is None for s in j["servers"]]' '(1, 2, [True, True, False])'
   is 'l["agreeing"], l["answered"], l["servers"][2]["state"]' '(2, 2, None)'
   pause_server B
@@ -295,8 +270,7 @@ is_locked() {
 @test "status: a replica has no say" {
   start_server D
   cli D replicaof 127.0.0.1 1 >/dev/null
-  status -S "$D_URI" x
-  assert_status 69
+  status -69 -S "$D_URI" x
   assert_contains "$stderr" 'is a replica and can give no vote'
 }
 
@@ -309,8 +283,7 @@ is_locked() {
   status --json roll
   is 'len(l["holder"]["list"]), l["holder"]["fingerprint"]' '(2, None)'
   keep_locked work
-  REDLOCK_SERVERS="$A_URI" status work
-  assert_status 0
+  REDLOCK_SERVERS="$A_URI" status -0 work
   has ' warning the holder uses other servers than this host (' "$A_URI"
   REDLOCK_SERVERS="$A_URI" status --json work
   is 'len(l["warnings"]), l["holder"]["fingerprint"] != j["fingerprint"]' '(1, True)'
@@ -323,29 +296,24 @@ is_locked() {
 @test "status: records of any length, and what is none" {
   everywhere set evil $TOKEN px 600000
   everywhere hset 'redlock:{evil}:holder' $TOKEN "$(head -c 20000 /dev/zero | tr '\0' x)"
-  status evil
-  assert_status 0
+  status -0 evil
   has 'its record beside the lock is missing, or may not be read'
   everywhere hset 'redlock:{evil}:holder' fence:$TOKEN 99999999999999999999 holds:$TOKEN 'x 9999999999999999999999 y'
   everywhere hset redisson 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63 99999999999999999999
-  status evil redisson
-  assert_status 0
+  status -0 evil redisson
   has 'evil: held (3 of 3 servers)' 'the key is a Redis hash'
   refute_contains "$output" fence
   garbage_server '$-1\r\n*-1\r\nx'
-  status -S "$GARBAGE_URI" x
-  assert_status 69
+  status -69 -S "$GARBAGE_URI" x
 }
 
 @test "status: odd names, with a prefix" {
   local name
   for name in 'a b' '*' '[x]' '{tag}y' "it's" 'größe' 'a:holder'; do
     "$REDLOCK" run --prefix 'app:' --min-hold 60s "$name" -- true
-    status --prefix app: --json "$name"
-    assert_status 0
+    status -0 --prefix app: --json "$name"
     [[ $(json 'l["name"]') == "$name" ]] || fail "$output"
-    status "$name"
-    assert_status 1
+    status -1 "$name"
   done
   list --prefix app: --json
   is '[l["name"] for l in j["locks"]]' "['*', '[x]', 'a b', 'a:holder', 'größe', \"it's\", '{tag}y']"
@@ -367,25 +335,20 @@ start_limited() {
   local keys=('~work' '~redlock:{work}:holder' '~redlock:{work}:fence')
   start_limited D "${keys[@]}" +eval +type +get +pttl +hget +time +info
   REDLOCK_SERVERS=$D_URI keep_locked work
-  status -S "$D_CRON" work
-  assert_status 0
+  status -0 -S "$D_CRON" work
   silent
   has 'work: held (1 of 1 server)' ' fence '
   refute_contains "$output" password
   start_limited E "${keys[@]}" +eval +type +get +pttl
   REDLOCK_SERVERS=$E_URI keep_locked work
-  status -S "$E_CRON" work
-  assert_status 0
+  status -0 -S "$E_CRON" work
   has 'work: held (1 of 1 server)' 'its record beside the lock is missing, or may not be read'
   start_limited F "${keys[@]}" +eval +type
   cli F set work $TOKEN >/dev/null
-  status -S "$F_CRON" work
-  assert_status 69
+  status -69 -S "$F_CRON" work
   assert_contains "$stderr" 'the user lacks a permission; redlock check --acl USER prints the rules it needs'
-  status -S "$D_CRON" elsewhere
-  assert_status 69
-  list -S "$D_CRON"
-  assert_status 69
+  status -69 -S "$D_CRON" elsewhere
+  list -69 -S "$D_CRON"
   assert_contains "$stderr" 'lacks a permission'
 }
 
@@ -405,8 +368,7 @@ start_limited() {
   leave_cooling expired
   everywhere del expired
   has_key A 'redlock:{expired}:holder' || fail 'no record is left'
-  list
-  assert_status 0
+  list -0
   [[ -z $output ]] || fail "$output"
   silent
   list --json
@@ -419,8 +381,7 @@ start_limited() {
   leave_cooling cool
   cli B del cool >/dev/null
   everywhere set plain x
-  list
-  assert_status 0
+  list -0
   silent
   [[ $(awk '{ print $1, $2, $3 }' <<<"$output") == \
     $'NAME STATE SERVERS\napples held 2/3\ncool cooling 2/3\nwork held 3/3' ]] || fail "$output"
@@ -429,21 +390,18 @@ start_limited() {
   [[ $(wc -l <<<"$output") == 2 ]] || fail "$output"
   list '[ac]*' --json
   is '[l["name"] for l in j["locks"]]' "['apples', 'cool']"
-  list none
-  assert_status 0
+  list -0 none
   [[ -z $output ]] || fail "$output"
 }
 
 @test "list: with one server down, and with two" {
   keep_locked work
   kill_server A
-  list
-  assert_status 0
+  list -0
   has 'work held 2/3'
   assert_one_line "$stderr" "$A_URI could not be asked: "
   kill_server B
-  list
-  assert_status 69
+  list -69
   has 'work undecided 0/3'
   assert_contains "$stderr" 'the list may be incomplete: 1 of 3 servers could be asked about everything, and a quorum is 2'
 }
@@ -453,8 +411,7 @@ start_limited() {
   keep_locked a-lock-with-a-long-name
   keep_locked größe
   for width in 200 80 60 40 25; do
-    COLUMNS=$width list
-    assert_status 0
+    COLUMNS=$width list -0
     (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
     has größe
   done
@@ -484,8 +441,7 @@ start_limited() {
     end' 0 >/dev/null
   cli A config resetstat >/dev/null
   export REDLOCK_SERVERS=$A_URI
-  list --json
-  assert_status 0
+  list -0 --json
   is 'len(j["locks"])' 700
   is 'sorted(l["name"] for l in j["locks"]) == [l["name"] for l in j["locks"]]' True
   count=$(cli A info commandstats | sed -n 's/^cmdstat_scan:calls=\([0-9]*\),.*/\1/p')

@@ -9,7 +9,7 @@ load ../lib/common
 load ../lib/looking
 
 setup() {
-  unset COLUMNS NO_COLOR
+  unset NO_COLOR
   export TERM=xterm
   servers 3
 }

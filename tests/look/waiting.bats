@@ -9,15 +9,8 @@ load ../lib/common
 load ../lib/looking
 load ../lib/queue
 
-setup() {
-  unset COLUMNS
-  servers 3
-}
+setup() { servers 3; }
 teardown() { stop_all; }
-
-# status ARG…, list ARG…: the commands.
-status() { run --separate-stderr "$REDLOCK" status "$@"; }
-list() { run --separate-stderr "$REDLOCK" list "$@"; }
 
 # column HEAD: prints what the last `list` has below that head.
 column() {
@@ -62,8 +55,7 @@ pretend() {
   hold
   waiter one
   waiter two
-  status L
-  assert_status 0
+  status -0 L
   silent
   has " waiting $(me) (pid $one, bash -c 'echo " " $(me) (pid $two, bash -c 'echo "
   [[ $(grep -n "pid $one" <<<"$output" | cut -d : -f 1) -lt $(grep -n "pid $two" <<<"$output" | cut -d : -f 1) ]] || fail "$output"
@@ -113,21 +105,18 @@ pretend() {
 
 @test "waiting: of a lock that is free, cooling down, revoked or undecided it is told as well" {
   pretend 1 1 soon
-  status L
-  assert_status 1
+  status -1 L
   has 'L: free (3 of 3 servers)' ' waiting somebody@host.example.org (pid 1, soon) for '
   "$REDLOCK" run --min-hold 60s L -- true # passes it, as it is not there
   pretend 1 1 soon
-  status L
-  assert_status 0
+  status -0 L
   has 'L: cooling down' ' waiting somebody@'
   everywhere set L "revoked:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" px 600000
   status L
   has 'L: held, and revoked from its holder' ' waiting somebody@'
   cli A set L somebody px 600000 >/dev/null
   cli B del L >/dev/null
-  status L
-  assert_status 69
+  status -69 L
   has 'L: undecided' ' waiting somebody@'
 }
 
@@ -138,8 +127,7 @@ pretend() {
   background "$REDLOCK" run outer -- "$REDLOCK" run inner -- true
   of_lock inner
   wait_until "$BOUND" queued 1
-  status outer inner
-  assert_status 0
+  status -0 outer inner
   has 'outer: held (3 of 3 servers)' 'inner: held (3 of 3 servers)' " waiting $(me) (pid "
   status --json outer inner
   is '[l["waiting"] for l in j["locks"]], j["locks"][1]["waiters"][0]["command"]' "([0, 1], 'true')"
@@ -148,8 +136,7 @@ pretend() {
 @test "waiting: a process that waits for the lock that it has itself is seen" {
   background bash -c '"$0" acquire L >/dev/null; "$0" acquire L; :' "$REDLOCK"
   wait_until "$BOUND" queued 1
-  status L
-  assert_status 0
+  status -0 L
   has " holder $(me), pid $BACKGROUND_PID" " waiting $(me) (pid $BACKGROUND_PID, redlock acquire L) for "
 }
 
@@ -241,16 +228,13 @@ three_held() {
   start_all 1
   start_all 2
   start_all 3
-  status --json red green blue
-  assert_status 0
+  status -0 --json red green blue
   shown 1 2 3
-  status red green blue
-  assert_status 0
+  status -0 red green blue
   assert_one_line "$stderr" "$C_URI could not be asked: connection refused"
   has 'red: held (2 of 3 servers)' 'green: held (2 of 3 servers)' 'blue: held (2 of 3 servers)' \
     " waiting $(me) (pid $red1, " " $(me) (pid $blue3, " "$C_URI: could not be asked"
-  list
-  assert_status 0
+  list -0
   [[ $(column NAME) == $'blue\ngreen\nred' && $(column SERVERS) == $'2/3\n2/3\n2/3' ]] || fail "$output"
   [[ $(column WAITING) == $'3\n3\n3' ]] || fail "$output"
   all_run 1 2 3
@@ -274,12 +258,10 @@ patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
   kill_server C
   SERVERS=(A B)
   start_all 3
-  patiently status --json red green blue
-  assert_status 0
+  patiently status -0 --json red green blue
   assert_one_line "$stderr"
   shown 1 2 3
-  patiently list --json
-  assert_status 0
+  patiently list -0 --json
   shown 1 2 3
   # What only one server of three says decides nothing about the locks; the waiters are shown nevertheless, until they
   # find out by themselves, within 5 s, that they reach too few servers.
@@ -287,12 +269,10 @@ patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
   of_lock red
   for _ in 1 2 3; do
     pause_server B
-    status --json red
-    assert_status 69
+    status -69 --json red
     is 'l["state"], l["holder"]' "('undecided', None)"
     waiters=$(json 'len(j["locks"][0]["waiters"])')
-    status red
-    assert_status 69
+    status -69 red
     resume_server B
     [[ $waiters != 3 || $output != *" waiting $(me) (pid $red1, "* ]] || break
     wait_until "$BOUND" all_in_queue
@@ -308,8 +288,7 @@ patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
     of_lock "$lock"
     wait_until 20 all_in_queue
   done
-  patiently status --json red green blue
-  assert_status 0
+  patiently status -0 --json red green blue
   silent
   shown 1 2 3
   all_run 1 2 3

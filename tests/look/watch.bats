@@ -8,9 +8,8 @@ load ../lib/common
 load ../lib/looking
 
 setup() {
-  unset COLUMNS
   servers 3
-  export A_SOCKET B_SOCKET C_SOCKET SCRATCH
+  export B_SOCKET C_SOCKET
 }
 teardown() { stop_all; }
 

@@ -11,12 +11,7 @@ load ../lib/acl
 
 LOCK=nightly-backup # as on the page
 
-setup() {
-  READY=$SCRATCH/ready
-  FINISH=$SCRATCH/finish
-  words_of_page
-}
-
+setup() { words_of_page; }
 teardown() { stop_all; }
 
 # words_of_page: sets ACL, and what there is in it: COMMANDS and KEYS.
@@ -65,22 +60,8 @@ one_limited() {
   export REDLOCK_SERVERS=$A_CRON
 }
 
-# start_job ARG…: a job that says when it runs, and ends with 7 once $FINISH is there.
-start_job() {
-  background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE" >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$READY" "$FINISH"
-  wait_for "$READY"
-}
-
-finish_job() {
-  : >"$FINISH"
-  await "$BACKGROUND_PID"
-}
-
-# run_lock ARG…: `redlock run ARG…` on the lock, with a job that prints its fence and ends with 7.
-run_lock() {
-  timed "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"; exit 7'
-}
+# run_lock [-STATUS] ARG…: `redlock run ARG…` on the lock, with a job that prints its fence and ends with 7.
+run_lock() { run_redlock run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"; exit 7'; }
 
 # ---- all of it -------------------------------------------------------------------------------
 
@@ -110,14 +91,12 @@ run_lock() {
   wait_for_line "$BACKGROUND_ERR" "${B_URI#unix://}: repair: granted"
   wait_until "$BOUND" eval \
     'sed "1,\|${B_URI#unix://}: repair|d" "$BACKGROUND_ERR" | grep -qF "${B_URI#unix://}: renew: renewed"'
-  finish_job
-  assert_status 7
+  end_job
   assert_contains "$stderr" "lock \"$LOCK\" was released after"
   for server in A B C; do
     wait_until "$BOUND" eval '[[ $(cli "$server" exists "$LOCK" "redlock:{$LOCK}:holder") == 0 ]]'
   done
   # It is taken from its holder, who listens.
-  rm -f "$READY" "$FINISH"
   start_job
   for server in A B C; do
     wait_until "$BOUND" eval '[[ $(cli "$server" pubsub channels) == *told:* ]]'
@@ -161,13 +140,11 @@ run_lock() {
 @test "acl: a database of one's own needs select, and is waited for before anything is asked" {
   one_limited
   # The lock would be taken in the first database if it were sent along with SELECT.
-  REDLOCK_SERVERS="$A_CRON?db=2" run_lock --server-wait 30s
-  assert_status 69
+  REDLOCK_SERVERS="$A_CRON?db=2" run_lock -69 --server-wait 30s
   assert_contains "$stderr" 'redlock check --acl USER'
   [[ $(denied A) == select && $(evals A) == 0 ]]
   cli A acl setuser cron +select
-  REDLOCK_SERVERS="$A_CRON?db=2" run_lock
-  assert_status 7
+  REDLOCK_SERVERS="$A_CRON?db=2" run_lock -7
   [[ $(cli A -n 2 exists "redlock:{$LOCK}:fence") == 1 && $(cli A exists "redlock:{$LOCK}:fence") == 0 ]]
   assert_nothing_denied A
 }
@@ -207,8 +184,7 @@ JOB
   for key in "${KEYS[@]}"; do
     [[ $key != *:@(log|queue|alive|waiters|turn) ]] || continue # have tests of their own
     one_limited "~$key"
-    run_lock --server-wait 30s
-    assert_status 69
+    run_lock -69 --server-wait 30s
     assert_contains "$stderr" 'redlock check --acl USER'
     assert_between 0 "$elapsed" 20000
     assert_nothing_left A
@@ -218,8 +194,7 @@ JOB
 
 @test "acl: a shared lock needs the key of its readers, and nothing else" {
   three_limited
-  run_lock -s --server-wait 30s
-  assert_status 69
+  run_lock -69 -s --server-wait 30s
   assert_contains "$stderr" 'redlock check --acl USER'
   local server
   for server in A B C; do
@@ -228,10 +203,8 @@ JOB
     cli "$server" acl setuser cron "~redlock:{$LOCK}:readers"
   done
   start_job -s -vv --ttl 2s
-  run_lock -s -n
-  assert_status 7
-  run_lock -vv -n
-  assert_status 1
+  run_lock -7 -s -n
+  run_lock -1 -vv -n
   assert_contains "$stderr" "held shared by"
   # One waits, is passed by nobody, and takes the lock when the readers are gone.
   background "$REDLOCK" run "$LOCK" -- sh -c 'exit 5'
@@ -241,7 +214,7 @@ JOB
   cli B del "$LOCK" "redlock:{$LOCK}:readers" >/dev/null
   for server in A B C; do wait_for_renewal "$server"; done
   [[ $(cli B get "$LOCK") == shared:s* ]] || fail "it was not put back"
-  finish_job
+  end_job
   await -5 "$writer"
   token=$("$REDLOCK" acquire -s "$LOCK")
   "$REDLOCK" renew "$LOCK" "$token"
@@ -263,8 +236,7 @@ JOB
 # two_forget: a run on A, B and C; then another one, with A down and the others restarted empty.
 two_forget() {
   export REDLOCK_RESTART_GRACE=60s
-  run_lock
-  assert_status 7
+  run_lock -7
   kill_server A
   restart_server B
   restart_server C
@@ -277,8 +249,7 @@ two_forget() {
   local command
   for command in eval type set; do
     one_limited "+$command"
-    run_lock --server-wait 30s
-    assert_status 69
+    run_lock -69 --server-wait 30s
     [[ -z $output ]] || fail "the job ran without $command"
     assert_contains "$stderr" 'redlock check --acl USER'
     assert_between 0 "$elapsed" 20000
@@ -291,20 +262,17 @@ two_forget() {
   three_limited
   cli B acl setuser cron -@all
   # New servers are trusted immediately only if all of them answer.
-  run_lock -q --restart-grace 0
-  assert_status 7
+  run_lock -7 -q --restart-grace 0
 }
 
 @test "acl: without get, pttl or pexpire a lock cannot be renewed: 80, before it is over" {
   local command
   for command in get pttl pexpire; do
-    rm -f "$READY"
     one_limited "+$command"
     for _ in 1 2 3; do
       start_job --ttl 1s
       await -80 "$BACKGROUND_PID"
       ! kept_up || break
-      rm -f "$READY"
     done
     assert_contains "$stderr" 'could not be renewed in time' 'redlock check --acl USER'
     stop_servers
@@ -316,8 +284,7 @@ two_forget() {
   for command in get pttl; do
     one_limited "+$command"
     cli A set "$LOCK" other px 60000
-    run_lock --server-wait 30s
-    assert_status 69
+    run_lock -69 --server-wait 30s
     [[ $(cli A get "$LOCK") == other ]] || fail "it was touched"
     stop_servers
   done
@@ -328,14 +295,12 @@ two_forget() {
   start_job --ttl 30s
   (($(cli A pttl "$LOCK") > 0)) || fail "a lock that never expires"
   [[ $(cli A pttl "redlock:{$LOCK}:fence") == -1 ]]
-  finish_job
-  assert_status 7
+  end_job
 }
 
 @test "acl: without del a lock stays until its time is over, and a warning says so" {
   one_limited +del
-  run_lock --ttl 1s
-  assert_status 7
+  run_lock -7 --ttl 1s
   assert_contains "$stderr" 'could not be confirmed'
   wait_until "$BOUND" eval '[[ $(cli A exists "$LOCK") == 0 ]]'
 }
@@ -345,8 +310,7 @@ two_forget() {
   start_job
   run -1 --separate-stderr "$REDLOCK" run -vv -n "$LOCK" -- true
   refute_contains "$stderr" '(pid '
-  finish_job
-  assert_status 7
+  end_job
 }
 
 @test "acl: without hget or hset a run in the job of a run does not wait for that one: 69 immediately" {
@@ -361,8 +325,7 @@ two_forget() {
 
 @test "acl: without hdel the last holder's record stays until it expires" {
   one_limited +hdel
-  run_lock --ttl 2s
-  assert_status 7
+  run_lock -7 --ttl 2s
   assert_no_key A "$LOCK"
   assert_between 1 "$(cli A pttl "redlock:{$LOCK}:holder")" 12000
 }
@@ -371,8 +334,7 @@ two_forget() {
   local lacking
   for lacking in +xadd "~redlock:{$LOCK}:log"; do
     one_limited "$lacking"
-    run_lock -vv
-    assert_status 7
+    run_lock -7 -vv
     refute_contains "$stderr" log permission
     [[ $(cli A exists "redlock:{$LOCK}:log") == 0 ]]
     assert_nothing_left A
@@ -399,19 +361,16 @@ two_forget() {
   server_at_least 7 || skip 'this server cannot open a port while it runs (Redis 7)'
   open_port A
   REDLOCK_SERVERS+=" redis://cron:password@127.0.0.1:$PORT"
-  run_lock
-  assert_status 78
+  run_lock -78
   cli A acl setuser cron -info
-  run_lock
-  assert_status 80 # released once, and so not there the second time
+  run_lock -80 # released once, and so not there the second time
 }
 
 @test "acl: without info numbers still rise" {
   three_limited +info
   local last=0
   for _ in 1 2 3 4 5; do
-    run_lock
-    assert_status 7
+    run_lock -7
     ((output > last)) || fail "$output after $last"
     last=$output
   done
@@ -439,8 +398,7 @@ two_forget() {
     # Two clocks that are read at different times.
     delay_proxy "$B_SOCKET" 20
     export REDLOCK_SERVERS="$A_CRON redis://cron:password@127.0.0.1:$PROXY_PORT"
-    run_lock --ttl 10s --server-wait 300ms --server-timeout 1s
-    assert_status 69
+    run_lock -69 --ttl 10s --server-wait 300ms --server-timeout 1s
     [[ -z $output ]] || fail "the job ran, with $output"
     stop_servers
   done

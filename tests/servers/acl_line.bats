@@ -10,12 +10,7 @@ load ../lib/acl
 
 LOCK=nightly-backup # as on the page
 
-setup() {
-  READY=$SCRATCH/ready
-  FINISH=$SCRATCH/finish
-  needs_channels
-}
-
+setup() { needs_channels; }
 teardown() { stop_all; }
 
 # line ARG…: prints the line for the user cron.
@@ -44,15 +39,6 @@ servers_with() {
     REDLOCK_SERVERS+="unix://cron:password@$socket "
   done
   export REDLOCK_SERVERS
-}
-
-# start_job ARG…: a job that says when it runs, and ends with 7 once $FINISH is there.
-start_job() {
-  rm -f "$READY" "$FINISH"
-  background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$READY" "$FINISH"
-  JOB=$BACKGROUND_PID
-  wait_for "$READY"
 }
 
 # ends STATUS ARG…: redlock ARG… does.
@@ -96,8 +82,7 @@ ends() {
   wait_until "$BOUND" has_key C "redlock:{$LOCK}:queue"
   ends 0 status -v "$LOCK"
   assert_contains "$output" 'waiting'
-  : >"$FINISH"
-  await -7 "$JOB"
+  end_job
   await -0 "$BACKGROUND_PID"
   local token
   token=$("$REDLOCK" acquire "$LOCK")
@@ -139,7 +124,7 @@ ends() {
     [[ $less != "$(line "${all[@]}")" ]] || fail "$word is not in the line"
     [[ $(cli A <<<"$less") == OK ]]
     "$REDLOCK" run --newest -w 100ms "$LOCK" -- true || true
-    : >"$FINISH"
+    let_go
     await "$JOB"
     "$REDLOCK" run -n -s --server-wait 0 "$LOCK" -- true || true
     for _ in 1 2; do "$REDLOCK" run -n --once 1h --server-wait 0 "$LOCK" -- true || true; done

@@ -11,8 +11,7 @@ LATER_REDLOCK=${REDLOCK%/*}/tests/redlock_later # its scripts have other hashes
 
 setup() {
   [[ -x $LATER_REDLOCK ]] || fail "there is no $LATER_REDLOCK: cmake --build … --target redlock_later"
-  start_server A
-  export REDLOCK_SERVERS=$A_URI
+  servers 1
 }
 teardown() { stop_all; }
 
@@ -39,14 +38,11 @@ run_in_vain() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
 }
 
 @test "by hash: a server that has forgotten the scripts wakes a waiter" {
-  background "$REDLOCK" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
-  wait_for "$SCRATCH/ready"
-  local job=$BACKGROUND_PID
+  start_job
   background "$REDLOCK" run -vv L -- true
   wait_for_line "$BACKGROUND_ERR" waiting
   cli A script flush >/dev/null
-  : >"$SCRATCH/go"
-  await -0 "$job"
+  end_job
   await -0 "$BACKGROUND_PID"
   assert_no_key A L
 }
@@ -58,19 +54,15 @@ run_in_vain() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
       cli A script flush >/dev/null
       run -0 "$holder" acquire --ttl 1s other # the server knows what acquires, and not what hands on
       wait_until "$BOUND" lacks_key A other
-      background "$holder" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
-      wait_for "$SCRATCH/ready"
-      local job=$BACKGROUND_PID
+      REDLOCK=$holder start_job
       background "$waiter" run -vv L -- true
       wait_until "$BOUND" listens
       [[ $holder != "$waiter" ]] || cli A script flush >/dev/null
       cli A config resetstat >/dev/null
-      : >"$SCRATCH/go"
-      await -0 "$job"
+      end_job
       await -0 "$BACKGROUND_PID"
       # Only whoever hands the lock on sends a message: without one, the waiter had to ask by itself.
       [[ $(calls_of A publish) == 1 ]] || fail "$holder wakes $waiter: $(cli A info commandstats)"
-      rm "$SCRATCH/ready" "$SCRATCH/go"
     done
   done
 }
@@ -79,15 +71,12 @@ listens() { [[ $(cli A pubsub channels '*wake*') == *wake* ]]; }
 @test "by hash: a server without EVALSHA gets everything in full" {
   start_server B --rename-command EVALSHA ''
   local REDLOCK_SERVERS=$B_URI
-  background "$REDLOCK" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
-  wait_for "$SCRATCH/ready"
-  local job=$BACKGROUND_PID
+  start_job
   run -1 "$REDLOCK" run -n L -- true
   background "$REDLOCK" run L -- true
   wait_until "$BOUND" listens_on_b
   cli B config resetstat >/dev/null
-  : >"$SCRATCH/go"
-  await -0 "$job"
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
   await -0 "$BACKGROUND_PID"
   [[ $(calls_of B publish) == 1 ]] || fail "$(cli B info commandstats)"
@@ -102,22 +91,19 @@ listens_on_b() { [[ $(cli B pubsub channels '*wake*') == *wake* ]]; }
 }
 # teaches KIND NUMBER: with --as KIND, whose scripts are known by the hash with that number (redis/requests/scripts.h).
 teaches() {
-  local sum sums job
+  local sum sums
   export REDLOCK_AS=$1
   cmake -D "SCRIPTS=$SOURCE/src/redis/scripts/hand_on.lua,$SOURCE/src/redis/scripts/redisson.lua" \
     -D "OUTPUT=$SCRATCH/scripts.cc" -P "$SOURCE/src/redis/embed_scripts.cmake"
   mapfile -t sums < <(sed -n '/Script hand_on{/,/}};/p' "$SCRATCH/scripts.cc" | grep -oE '"[0-9a-f]{40}"' | tr -d '"')
   sum=${sums[$2]}
   run -0 "$REDLOCK" acquire other # the server knows what acquires, and not what hands on
-  background "$REDLOCK" run L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
-  wait_for "$SCRATCH/ready"
-  job=$BACKGROUND_PID
+  start_job
   [[ $(cli A script exists "$sum") == 0 ]]
   background "$REDLOCK" run -vv L -- true
   wait_until "$BOUND" knows "$sum"
   cli A config resetstat >/dev/null
-  : >"$SCRATCH/go"
-  await "$job"
+  end_job
   await -0 "$BACKGROUND_PID"
   [[ $(calls_of A evalsha) -ge 2 && $(failures_of A evalsha) == 0 ]] || fail "$(cli A info commandstats)"
 }
@@ -128,14 +114,12 @@ knows() { [[ $(cli A script exists "$1") == 1 ]]; }
   for options in '' -s '--slots 2' '--once 1h --min-hold 0.1'; do
     cli A script flush >/dev/null
     # shellcheck disable=SC2086
-    background "$REDLOCK" run $options L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
-    wait_for "$SCRATCH/ready"
+    start_job $options
     run -1 "$REDLOCK" run -n L -- true
-    : >"$SCRATCH/go"
+    let_go 0
     run -0 "$REDLOCK" run -w "$BOUND" L -- true
-    await -0 "$BACKGROUND_PID"
+    await -0 "$JOB"
     assert_no_key A L
-    rm "$SCRATCH/ready" "$SCRATCH/go"
   done
 }
 

@@ -80,8 +80,7 @@ teardown() { stop_all; }
 }
 
 @test "cluster: release --force finds the lock, and the next one runs" {
-  quiet_cluster 3 0
-  lock_at C2
+  three_nodes C2
   start_job
   run -0 --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
   await -80 "$JOB"
@@ -94,26 +93,22 @@ teardown() { stop_all; }
 }
 
 @test "cluster: readers, slots, several locks, maintenance, one run a time, and a token between commands" {
-  quiet_cluster 3 0
-  lock_at C1
+  three_nodes C1
   local first=$LOCK token
   lock_at C3
   # Readers.
   start_job -s
   "$REDLOCK" run -n -s "$LOCK" -- true
   run -1 "$REDLOCK" run -n "$LOCK" -- true
-  let_go
-  await -7 "$JOB"
+  end_job
   # Slots.
   start_job --slots 2
   "$REDLOCK" run -n --slots 2 "$LOCK" -- "$REDLOCK" run -n --slots 2 "$first" -- true
-  let_go
-  await -7 "$JOB"
+  end_job
   # Several locks in different slots of the Cluster.
   start_job --also "$first"
   run -1 "$REDLOCK" run -n "$first" -- true
-  let_go
-  await -7 "$JOB"
+  end_job
   "$REDLOCK" run -n "$first" -- true
   # Maintenance.
   "$REDLOCK" hold --for 60s "$LOCK"
@@ -184,8 +179,7 @@ teardown() { stop_all; }
 }
 
 @test "cluster: the URI of a plain server leads to the message what to write" {
-  quiet_cluster 3 0
-  lock_at C2
+  three_nodes C2
   local node nodes=(C1 C2)
   ! server_at_least 9 || nodes=() # Clusters of Valkey 9 have databases
   for node in "${nodes[@]}"; do
@@ -217,8 +211,7 @@ teardown() { stop_all; }
   start_job
   wait_for_key C1 "$LOCK"
   run -1 "$REDLOCK" run -n "$LOCK" -- true
-  let_go
-  await -7 "$JOB"
+  end_job
   kill_server A
   assert_free "$LOCK"
   restart_server A
@@ -252,8 +245,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 # ---- who waits -------------------------------------------------------------------------------
 
 @test "cluster: a waiter is woken immediately, through whatever node" {
-  quiet_cluster 3 0
-  lock_at C1
+  three_nodes C1
   REDLOCK_SERVERS=$(seeds C1) start_job
   REDLOCK_SERVERS=$(seeds C2) start_waiter one
   REDLOCK_SERVERS=$(seeds C3) start_waiter two
@@ -264,8 +256,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 
 @test "cluster: a waiter is woken by a message that only the nodes of its slot get" {
   needs_sharded
-  quiet_cluster 3 0
-  lock_at C1
+  three_nodes C1
   # A waiter asks once more when it listens, and may find the lock free at just that moment.
   local told=false
   for _ in 1 2 3; do
@@ -283,8 +274,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 
 @test "cluster: who may not send or hear such a message, sends or hears one for all nodes" {
   needs_sharded
-  quiet_cluster 3 0
-  lock_at C1
+  three_nodes C1
   local denied sent told
   for denied in spublish ssubscribe; do
     each_node acl setuser default +@all "-$denied" >/dev/null
@@ -306,8 +296,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 
 @test "cluster: check says that the user may not send or hear such a message" {
   needs_sharded
-  quiet_cluster 3 0
-  lock_at C1
+  three_nodes C1
   local denied
   for denied in spublish ssubscribe; do
     each_node acl setuser default +@all "-$denied" >/dev/null
@@ -338,8 +327,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 
 @test "cluster: a forced release, and a release by token, reach the holder by a message for its slot" {
   needs_sharded
-  quiet_cluster 3 0
-  lock_at C1
+  three_nodes C1
   start_job --ttl 60s
   wait_until_listening C1
   run -0 --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
@@ -354,15 +342,13 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 }
 
 @test "cluster: no connection reaches the job" {
-  quiet_cluster 3 0
-  lock_at C2
+  three_nodes C2
   run -0 "$REDLOCK" run "$LOCK" -- sh -c 'ls -l /proc/self/fd'
   refute_contains "$output" socket eventpoll
 }
 
 @test "cluster: a keeper keeps the lock for a process, and releases it" {
-  quiet_cluster 3 0
-  lock_at C2
+  three_nodes C2
   background sleep 60
   local ward=$BACKGROUND_PID
   "$REDLOCK" acquire -n --ttl 2s --keep-for "$ward" "$LOCK" >/dev/null
@@ -396,8 +382,7 @@ denied() {
   start_waiter one
   await_renewal "$OWNER"
   run -1 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  let_go
-  await -7 "$JOB"
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
   await -0 "$one"
   [[ -z $(denied) ]] || fail "denied: $(denied)"
@@ -418,8 +403,7 @@ denied() {
   start_job --tls-ca "$TLS/ca.crt"
   run -0 --separate-stderr "$REDLOCK" list --tls-ca "$TLS/ca.crt"
   assert_contains "$output" "$LOCK"
-  let_go
-  await -7 "$JOB"
+  end_job
   # Without the system's certificates, which a loaded machine may not read in time.
   SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null run -69 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   assert_contains "$stderr" certificate
@@ -472,8 +456,7 @@ cpu_of_children() {
 }
 
 @test "cluster: list says when a lock has moved since the node was asked who has its slot" {
-  quiet_cluster 3 0
-  lock_at C2
+  three_nodes C2
   start_job
   # Its map knows the slots of C1 and C2 from a time before the lock was at C2.
   garbage_server ":1\\r\\n*2\\r\\n*3\\r\\n:0\\r\\n:16382\\r\\n*2\\r\\n\$9\\r\\n127.0.0.1\\r\\n:$C1_PORT\\r\\n*3\\r\\n:16383\\r\\n:16383\\r\\n*2\\r\\n\$9\\r\\n127.0.0.1\\r\\n:$C2_PORT\\r\\n"

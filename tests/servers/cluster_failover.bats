@@ -12,61 +12,49 @@ teardown() { stop_all; }
 
 # ---- a slot that moves -----------------------------------------------------------------------
 
+# half_moves FROM TO: $SLOT begins to move, and of its keys only that of the lock does. arrives FROM TO: all of it.
+half_moves() { cluster_begin_migration "$SLOT" "$@" && cluster_move_keys "$SLOT" "$@" "$LOCK"; }
+arrives() { cluster_move_keys "$SLOT" "$@" && cluster_finish_migration "$SLOT" "$@"; }
+
 # A reader's renewal names two keys. While one of them has moved and the other one has not, no node serves it.
 @test "cluster: a renewal that no node serves while the slot moves is tried until the slot has arrived" {
-  quiet_cluster 3 0
-  lock_at C1
-  local slot
-  slot=$(cluster_slot "$LOCK")
+  three_nodes C1
   start_job -s
-  cluster_begin_migration "$slot" C1 C2
-  cluster_move_keys "$slot" C1 C2 "$LOCK"
+  half_moves C1 C2
   renew_soon
   wait_for_line "$JOB_ERR" "moves the lock's slot to another node"
-  cluster_move_keys "$slot" C1 C2
-  cluster_finish_migration "$slot" C1 C2
+  arrives C1 C2
   wait_until "$BOUND" has_renewed C2
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean "${CLUSTER[@]}"
 }
 
 @test "cluster: a job goes on though its lock's key has moved before the others" {
-  quiet_cluster 3 0
-  lock_at C1
-  local slot
-  slot=$(cluster_slot "$LOCK")
+  three_nodes C1
   start_job
-  cluster_begin_migration "$slot" C1 C2
-  cluster_move_keys "$slot" C1 C2 "$LOCK"
+  half_moves C1 C2
   # For a job that comes, some keys are missing on each node.
   run -69 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" "moves the lock's slot to another node"
   renew_soon
   wait_until "$BOUND" has_renewed C2 # while the slot is still on its way
-  cluster_move_keys "$slot" C1 C2
-  cluster_finish_migration "$slot" C1 C2
+  arrives C1 C2
   wait_until "$BOUND" has_renewed C2
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean "${CLUSTER[@]}"
 }
 
 @test "cluster: a job whose slot has moved goes on, and so does the one that waits for it" {
-  quiet_cluster 3 0
-  lock_at C1
-  local slot
-  slot=$(cluster_slot "$LOCK")
+  three_nodes C1
   start_job
   start_waiter one
-  cluster_migrate_slot "$slot" C1 C2
+  cluster_migrate_slot "$SLOT" C1 C2
   OWNER=C2
   renew_soon
   # The renewal, over a connection to C1 that is still there.
   wait_until "$BOUND" has_renewed C2
-  let_go
-  await -7 "$JOB"
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
   was_told one
   refute_contains "$stderr" warning
@@ -75,12 +63,11 @@ teardown() { stop_all; }
 
 @test "cluster: a waiter subscribes again where its slot has moved" {
   needs_sharded
-  quiet_cluster 3 0
-  lock_at C1
+  three_nodes C1
   start_job
   start_waiter one
   wait_until "$BOUND" listens_sharded C1
-  cluster_migrate_slot "$(cluster_slot "$LOCK")" C1 C2
+  cluster_migrate_slot "$SLOT" C1 C2
   wait_until "$BOUND" listens_sharded C2
   let_go
   was_told one
@@ -91,29 +78,23 @@ teardown() { stop_all; }
 
 # Requests with two keys. Within their time they are sent again.
 @test "cluster: a renewal and a leave that begin while the slot is half moved outlast that, in silence" {
-  quiet_cluster 3 0
-  lock_at C1
-  local slot refused
-  slot=$(cluster_slot "$LOCK")
+  three_nodes C1
+  local refused
   start_job -s --ttl 80s --server-timeout 8s # repeated after 1 s each
-  cluster_begin_migration "$slot" C1 C2
-  cluster_move_keys "$slot" C1 C2 "$LOCK"
+  half_moves C1 C2
   count_refused C1
   refused=$REFUSED
   renew_soon
   wait_until "$BOUND" has_refused C1 "$refused"
-  cluster_move_keys "$slot" C1 C2
-  cluster_finish_migration "$slot" C1 C2
+  arrives C1 C2
   wait_until "$BOUND" has_renewed C2
   # Back again: the job ends in the middle.
-  cluster_begin_migration "$slot" C2 C1
-  cluster_move_keys "$slot" C2 C1 "$LOCK"
+  half_moves C2 C1
   count_refused C2
   refused=$REFUSED
   let_go
   wait_until "$BOUND" has_refused C2 "$refused"
-  cluster_move_keys "$slot" C2 C1
-  cluster_finish_migration "$slot" C2 C1
+  arrives C2 C1
   await -7 "$JOB"
   [[ -z $stderr ]] || fail "$stderr"
   wait_until_clean "${CLUSTER[@]}"
@@ -121,10 +102,8 @@ teardown() { stop_all; }
 
 # A node calls the whole Cluster down while it does not know which node has some slot.
 @test "cluster: a renewal outlasts a moment in which the Cluster is down, in silence" {
-  quiet_cluster 3 0
-  lock_at C1
-  local foreign before
-  foreign=$(cluster_slot "$LOCK")
+  three_nodes C1
+  local before foreign=$SLOT
   lock_at C3
   start_job --ttl 80s --server-timeout 8s
   wait_until_settled C3
@@ -134,8 +113,7 @@ teardown() { stop_all; }
   wait_until "$BOUND" refuses_a_renewal "$foreign" "$REFUSED"
   say_ok C3 cluster setslot "$foreign" node "${NODE_IDS[C1]}"
   wait_until "$BOUND" has_more_renewals C3 "$before"
-  let_go
-  await -7 "$JOB"
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
   wait_until_clean "${CLUSTER[@]}"
 }
@@ -155,12 +133,10 @@ count_refused() {
 has_refused() { count_refused "$1" && ((REFUSED > $2)); }
 
 @test "cluster: a release right after the slot has moved goes to the new primary" {
-  quiet_cluster 3 0
-  lock_at C1
+  three_nodes C1
   start_job
-  cluster_migrate_slot "$(cluster_slot "$LOCK")" C1 C3
-  let_go
-  await -7 "$JOB"
+  cluster_migrate_slot "$SLOT" C1 C3
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
   wait_until_clean "${CLUSTER[@]}"
 }
@@ -169,17 +145,15 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
 
 @test "cluster: a job goes on when the primary dies, and the fence rises" {
   failing_cluster
-  lock_at C1
   start_job
   local fence
-  fence=$(<"$SCRATCH/ready.$LOCK")
+  fence=$(<"$READY")
   wait_until "$BOUND" replica_has C4 "$LOCK"
   freeze_in_renewal C1
   kill_server C1
   await_takeover C1
   wait_until "$BOUND" has_renewed C4
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean C4
   run -0 "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
   ((output > fence)) || fail "$output after $fence"
@@ -188,39 +162,33 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
 # A process that hangs keeps its connections: the host acknowledges what is sent to it.
 @test "cluster: a job goes on when the primary hangs and another one takes over" {
   failing_cluster
-  lock_at C1
   start_job
   wait_until "$BOUND" replica_has C4 "$LOCK"
   freeze_in_renewal C1
   pause_server C1
   await_takeover C1
   wait_until "$BOUND" has_renewed C4
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean C4
 }
 
 @test "cluster: the lock is released on the new primary, though nothing was renewed there" {
   failing_cluster
-  lock_at C1
   start_job
   wait_until "$BOUND" replica_has C4 "$LOCK"
   kill_server C1
   await_takeover C1
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean C4
 }
 
 @test "cluster: after a planned fail-over the next one in the queue gets the lock" {
   failing_cluster
-  lock_at C1
   start_job
   start_waiter one
   wait_until "$BOUND" replica_has C4 "redlock:{$LOCK}:queue"
   cluster_failover C4
-  let_go
-  await -7 "$JOB"
+  end_job
   await -0 "$one"
   wait_until_clean C4
 }
@@ -238,7 +206,6 @@ fail_over_without_key() {
 
 @test "cluster: a lock that did not survive the fail-over is lost, and the job is ended" {
   failing_cluster
-  lock_at C1
   cut_off_replica
   start_job
   freeze_in_renewal C1
@@ -253,13 +220,11 @@ fail_over_without_key() {
   start_server A
   start_server B
   export REDLOCK_SERVERS="$CLUSTER_URI $A_URI $B_URI"
-  lock_at C1
   cut_off_replica
   start_job --ttl 15s
   wait_for_key C1 "$LOCK"
   fail_over_without_key
   wait_for_key C4 "$LOCK"
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean C4 A B
 }

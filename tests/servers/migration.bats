@@ -13,7 +13,6 @@ setup() {
   server_at_least 9 || skip 'this server moves a slot key by key (at one instant: Valkey 9)'
   meet
   lock_at C1
-  SLOT=$(cluster_slot "$LOCK")
 }
 teardown() { stop_all; }
 
@@ -69,8 +68,7 @@ is_renewed() {
     finish_atomic_migration "$from" "$to"
     is_renewed "$to"
     run -1 "$REDLOCK" run -n "$LOCK" -- true
-    let_go
-    await -7 "$JOB"
+    end_job
     [[ -z $stderr ]] || fail "$option: $stderr"
     was_told one
     refute_contains "$stderr" warning

@@ -166,8 +166,7 @@ has_ipv6() {
   named run -S "redis://db1.test:$A_PORT" L -- true
   background "${NAMED[@]}"
   wait_until "$BOUND" eval '(($(ls "/proc/$BACKGROUND_PID/task" | wc -l) > 1))'
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
 }
 
 @test "names: a resolver that hangs is not asked again as long as it does" {

@@ -9,7 +9,6 @@ load ../lib/common
 load ../lib/quorum
 load ../lib/beating
 
-setup() { setup_job; }
 teardown() { stop_all; }
 
 # ---- during the job --------------------------------------------------------------------------
@@ -32,8 +31,7 @@ a_slow_machine() {
 assert_unaffected() {
   outlast "$1" L
   wait_for_renewal "$1"
-  finish_job
-  assert_status 7
+  end_job
   a_slow_machine "$stderr" || assert_silent
 }
 
@@ -133,8 +131,7 @@ released() {
   wait_for_line "$BACKGROUND_ERR" "cannot be renewed"
   resume_server A
   wait_for_line "$BACKGROUND_ERR" "renewed again"
-  finish_job
-  assert_status 7
+  end_job
   assert_named_once "$(grep 'cannot be renewed' "$BACKGROUND_ERR")" A B
   assert_nothing_left A C
 }
@@ -199,19 +196,19 @@ hung_up_by() {
 # status, without waiting and without a word. The best of five tries counts: what else the machine does
 # can only add to the time.
 assert_release_prompt() {
-  local try count=$1
+  local try began elapsed count=$1
   shift
   for try in 1 2 3 4 5; do
-    rm -f "$READY" "$FINISH"
     servers "$count"
     start_job "${PATIENTLY[@]}"
     "$@"
-    finish_job
-    assert_status 7
+    began=$(now_ms)
+    end_job
+    elapsed=$(($(now_ms) - began))
     assert_silent
-    ((took >= 1500)) || return 0
+    ((elapsed >= 1500)) || return 0
   done
-  fail "it took $took ms, in attempt $try"
+  fail "it took $elapsed ms, in attempt $try"
 }
 
 @test "the release does not wait for two of five servers, one that hangs and one that is dead" {
@@ -232,8 +229,7 @@ assert_release_prompt() {
   start_job --ttl 10s
   pause_server A
   kill_server B
-  finish_job
-  assert_status 7
+  end_job
   local line
   line=$(grep 'could not be confirmed' <<<"$stderr") || fail "no warning: $stderr"
   assert_named_once "$line" A B
@@ -248,8 +244,8 @@ assert_release_prompt() {
   wait_until_settled A B C # a renewal between the two would give A its key back
   restart_server A
   restart_server B
-  finish_job
-  assert_status 80
+  let_go
+  await -80 "$JOB"
   assert_named_once "$stderr" A B
   wait_until_free A B C
 }
@@ -270,8 +266,7 @@ has_one_client() { [[ $(answer "$1" info clients) == *connected_clients:1[!0-9]*
     pause_server C
     background "$REDLOCK" run -vv -w 60 L -- true
     wait_until "$BOUND" has_texts "$BACKGROUND_ERR" "$A_URI: acquire: refused" 5
-    kill -TERM "$BACKGROUND_PID"
-    await -143 "$BACKGROUND_PID"
+    terminate "$BACKGROUND_PID"
     resume_server C
     rests_with_nothing C
   done
@@ -289,14 +284,12 @@ renews_at_word() {
   servers 3
   local word
   for word in '' --once=1h; do
-    rm -f "$READY" "$FINISH"
     pause_server C
     start_job --ttl 30s ${word:+"$word"} -vv
     wait_until_listening A B
     CHANNEL=$(cli A pubsub channels '*:told:*')
     for _ in {1..16}; do renews_at_word; done
-    finish_job
-    assert_status 7
+    end_job
     resume_server C
     rests_with_nothing C
   done

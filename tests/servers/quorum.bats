@@ -8,29 +8,20 @@
 load ../lib/common
 load ../lib/quorum
 
-setup() { setup_job; }
 teardown() { stop_all; }
 
 # ---- before the job --------------------------------------------------------------------------
 
-# assert_runs: a job runs, without delay and without a word. The best of five tries counts: what
-# else the machine does can only add to the time.
+# assert_runs: a job runs, without delay and without a word.
 assert_runs() {
-  local try
-  for try in 1 2 3 4 5; do
-    promptly "$REDLOCK" run "${PATIENTLY[@]}" L -- sh -c 'echo ran; exit 7'
-    assert_status 7
-    [[ $output == ran ]] || fail "the job did not run: $output"
-    assert_silent
-    ((took >= PROMPT)) || return 0
-  done
-  fail "it took $took ms, in attempt $try"
+  timed_below 800 -7 "$REDLOCK" run "${PATIENTLY[@]}" L -- sh -c 'echo ran; exit 7'
+  [[ $output == ran ]] || fail "the job did not run: $output"
+  assert_silent
 }
 
 # assert_verbose_names URI: with -v a job that runs says what became of this server.
 assert_verbose_names() {
-  promptly "$REDLOCK" run -vv L -- true
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" run -vv L -- true
   assert_contains "$stderr" "$1: "
 }
 
@@ -63,8 +54,7 @@ assert_verbose_names() {
 
 # assert_unavailable SERVER…: 69, and the message names each of these servers once.
 assert_unavailable() {
-  promptly "$REDLOCK" run --server-wait 300ms L -- sh -c 'echo ran'
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" run --server-wait 300ms L -- sh -c 'echo ran'
   [[ -z $output ]] || fail "the job ran: $output"
   [[ $(wc -l <<<"$stderr") == 1 ]] || fail "not one line: $stderr"
   assert_named_once "$stderr" "$@"
@@ -116,8 +106,7 @@ start_waiting() {
   kill_server A
   pause_server B
   start_waiting
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
   [[ -z $output ]] || fail "the job ran: $output"
   wait_until_free C
   resume_server B
@@ -157,8 +146,7 @@ start_waiting() {
   servers 5
   cli B set L theirs px 60000
   cli D set L others px 60000
-  promptly "$REDLOCK" run -n L -- true
-  assert_status 0
+  run -0 "$REDLOCK" run -n L -- true
   wait_until_free A C E
   [[ $(cli B get L) == theirs && $(cli D get L) == others ]]
 }
@@ -196,10 +184,9 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   with_password B
   with_password C
   REDLOCK_SERVERS="$A_URI redis://:wrong@127.0.0.1:$B_PORT redis://:wrong@127.0.0.1:$C_PORT"
-  promptly "$REDLOCK" run --server-wait 30s L -- echo ran
-  assert_status 69
+  timed -69 "$REDLOCK" run --server-wait 30s L -- echo ran
   [[ -z $output ]] || fail "the job ran"
-  took_less_than 20000
+  ((elapsed < 20000)) || fail "$elapsed ms"
   assert_contains "$stderr" "127.0.0.1:$B_PORT: wrong" "127.0.0.1:$C_PORT: wrong"
   refute_contains "$stderr" 'has not answered yet' # A is healthy
   refute_contains "$stderr" :wrong@

@@ -52,8 +52,7 @@ age() {
     [[ $status != 0 && ! -e $SCRATCH/second ]] || fail "a second one got in after $name"
   done
   kill -0 "$BACKGROUND_PID"
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
 }
 
 @test "a majority restarted empty at the same time lets nobody in, though it has no lock" {

@@ -23,26 +23,23 @@ write_file() {
   mv "$1.new" "$1"
 }
 
-# hold_and_wait: a job holds the lock L until $SCRATCH/go is there, and another run waits for it; sets HOLDER and
-# WAITER. A keeper holds the lock K; sets KEEPER and token.
+# hold_and_wait: a job holds the lock L, and another run waits for it; sets JOB and WAITER. A keeper holds the lock K;
+# sets KEEPER and token.
 hold_and_wait() {
-  background "$REDLOCK" run --ttl 9s L -- sh -c 'echo >"$0/ready"; until [ -e "$0/go" ]; do sleep 0.05; done' "$SCRATCH"
-  HOLDER=$BACKGROUND_PID HOLDER_ERR=$BACKGROUND_ERR
-  wait_for "$SCRATCH/ready"
+  start_job --ttl 9s
   background "$REDLOCK" run --ttl 9s --server-wait 60s -v L -- echo in
   WAITER=$BACKGROUND_PID
   wait_for_line "$BACKGROUND_ERR" waiting
-  read -r token KEEPER < <("$REDLOCK" acquire --ttl 9s --json --keep-for "$HOLDER" K | "$PYTHON" -SEIc 'import json, sys
+  read -r token KEEPER < <("$REDLOCK" acquire --ttl 9s --json --keep-for "$JOB" K | "$PYTHON" -SEIc 'import json, sys
 o = json.load(sys.stdin); print(o["token"], o["keeper"])')
   KEEPER=$(identity_of "$KEEPER")
 }
 
 # all_went_on: each of them renewed its lock or waits after that, and the holder said nothing.
 all_went_on() {
-  [[ -z $(<"$HOLDER_ERR") ]] || fail "$(<"$HOLDER_ERR")"
+  [[ -z $(<"$JOB_ERR") ]] || fail "$(<"$JOB_ERR")"
   run -0 "$REDLOCK" release K "$token"
-  : >"$SCRATCH/go"
-  await -0 "$HOLDER"
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
   await -0 "$WAITER"
   [[ $output == in ]]
@@ -103,7 +100,7 @@ start_locked() {
   hold_and_wait
   rm password
   new_password A
-  wait_for_line "$HOLDER_ERR" 'wrong user or password'
+  wait_for_line "$JOB_ERR" 'wrong user or password'
   local text
   for text in '' n; do
     printf %s "$text" >password
@@ -111,7 +108,7 @@ start_locked() {
   done
   write_file password new
   recovers A
-  : >"$HOLDER_ERR"
+  : >"$JOB_ERR"
   all_went_on
 }
 
@@ -167,8 +164,7 @@ moves() {
   write_file password new
   new_password "${@:3}"
   wait_until "$BOUND" renewed "$2" L
-  kill -TERM "$BACKGROUND_PID"
-  await -143 "$BACKGROUND_PID"
+  terminate "$BACKGROUND_PID"
   [[ -z $stderr ]] || fail "$stderr"
 }
 
@@ -225,11 +221,11 @@ moves() {
     cp "$TLS/second.crt" cert
     cli A config set tls-ca-cert-file "$TLS/other.crt" >/dev/null
     cut A
-    wait_for_line "$HOLDER_ERR" 'cannot be renewed'
+    wait_for_line "$JOB_ERR" 'cannot be renewed'
     cp "$TLS/second.key" key
     recovers A
-    wait_for_line "$HOLDER_ERR" 'was renewed again'
-    : >"$HOLDER_ERR"
+    wait_for_line "$JOB_ERR" 'was renewed again'
+    : >"$JOB_ERR"
     all_went_on
     stop_all
     rm -r go ready server.A
@@ -274,10 +270,10 @@ start_pair() {
   start_pair
   hold_and_wait
   demote
-  wait_for_line "$HOLDER_ERR" 'has become a replica'
+  wait_for_line "$JOB_ERR" 'has become a replica'
   lead_to B
   recovers B
-  : >"$HOLDER_ERR"
+  : >"$JOB_ERR"
   all_went_on
 }
 

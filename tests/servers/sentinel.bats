@@ -11,8 +11,6 @@ load ../lib/hostile
 load ../lib/tls
 load ../lib/topology
 
-LOCK=L
-
 setup_file() {
   make_authority ca
   make_certificate server ca IP:127.0.0.1
@@ -37,18 +35,6 @@ sentinels_at() {
   for port in "$@"; do text+=,127.0.0.1:$port; done
   echo "redis+sentinel://${text#,}/$SERVICE"
 }
-
-# start_job [OPTION…]: a job under the lock that ends with 7 once let_go is called; sets JOB and JOB_ERR.
-start_job() {
-  [[ ! -e $SCRATCH/ready ]] || rm "$SCRATCH/ready"
-  [[ ! -e $SCRATCH/go ]] || rm "$SCRATCH/go"
-  background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
-    until [[ -e $1 ]]; do read -rt 0.05 <>"$NAP"; done; exit 7' "$SCRATCH/ready" "$SCRATCH/go"
-  JOB=$BACKGROUND_PID
-  JOB_ERR=$BACKGROUND_ERR
-  wait_for "$SCRATCH/ready"
-}
-let_go() { : >"$SCRATCH/go"; }
 
 # try_run [OPTION…]: `run -n` of a job that does nothing, with stderr apart.
 try_run() { run --separate-stderr "$REDLOCK" run -n "$@" "$LOCK" -- true; }
@@ -76,8 +62,7 @@ fake_sentinel() { hostile_server names "$@"; }
   assert_contains "$output" 'L: held (1 of 1 server)'
   run -0 --separate-stderr "$REDLOCK" list
   [[ ${#lines[@]} == 2 && -z $stderr ]] || fail "$output" "$stderr"
-  let_go
-  await -7 "$JOB"
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
   run -0 --separate-stderr "$REDLOCK" history "$LOCK"
   assert_contains "$output" ' 7 '
@@ -96,8 +81,7 @@ fake_sentinel() { hostile_server names "$@"; }
   export REDLOCK_SERVERS=$SENTINEL_URI/3
   start_job
   [[ $(cli D1 -n 3 exists "$LOCK") == 1 ]] || fail "$(cli D1 info keyspace)"
-  let_go
-  await -7 "$JOB"
+  end_job
 }
 
 @test "sentinel: check finds nothing wrong" {
@@ -119,7 +103,7 @@ fake_sentinel() { hostile_server names "$@"; }
   failing_sentinels
   start_job --ttl 5m
   local fence
-  fence=$(<"$SCRATCH/ready")
+  fence=$(<"$READY")
   wait_for_key D2 "$LOCK"
   wait_for_key D3 "$LOCK"
   freeze_in_renewal D1
@@ -127,8 +111,7 @@ fake_sentinel() { hostile_server names "$@"; }
   await_other_primary D1
   find_primary
   wait_until "$BOUND" has_renewed "$PRIMARY"
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean "$PRIMARY"
   run -0 "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
   ((output > fence)) || fail "$output after $fence"
@@ -145,8 +128,7 @@ fake_sentinel() { hostile_server names "$@"; }
   await_other_primary D1
   find_primary
   wait_until "$BOUND" has_renewed "$PRIMARY"
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean "$PRIMARY"
 }
 
@@ -160,8 +142,7 @@ fake_sentinel() { hostile_server names "$@"; }
   wait_for_key D3 "redlock:{$LOCK}:queue"
   pause_server D1
   await_other_primary D1
-  let_go
-  await -7 "$JOB"
+  end_job
   [[ $stderr != *confirmed* ]] || fail "the lock stayed: $stderr"
   await -0 "$waiter"
   find_primary
@@ -176,8 +157,7 @@ fake_sentinel() { hostile_server names "$@"; }
   wait_for_key D2 "redlock:{$LOCK}:queue"
   wait_for_key D3 "redlock:{$LOCK}:queue"
   sentinel_failover
-  let_go
-  await -7 "$JOB"
+  end_job
   await -0 "$waiter"
   find_primary
   wait_until_clean "$PRIMARY"
@@ -228,8 +208,7 @@ has_moved_to() {
   isolate_primary
   wait_until "$BOUND" has_moved_to "$PRIMARY"
   wait_until "$BOUND" has_renewed "$PRIMARY"
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean "$PRIMARY"
 }
 
@@ -248,8 +227,7 @@ has_moved_to() {
   # A lock that the old primary forgets is not free.
   cli D1 flushall >/dev/null
   ours "$waiter" || fail 'the waiter has the lock'
-  let_go
-  await -7 "$JOB"
+  end_job
   await -0 "$waiter"
 }
 
@@ -283,8 +261,7 @@ has_moved_to() {
   await_renewal D1
   try_run
   says 'Sentinel 127.0.0.1:' 'connection refused'
-  let_go
-  await -7 "$JOB"
+  end_job
   wait_until_clean D1
 }
 
@@ -411,8 +388,7 @@ denied() {
   background "$REDLOCK" run "$LOCK" -- true
   await_renewal D1
   run -1 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  let_go
-  await -7 "$JOB"
+  end_job
   [[ -z $stderr ]] || fail "$stderr"
   await -0 "$BACKGROUND_PID"
   # ROLE shows a replica immediately; without it, the lock's own scripts tell.
@@ -426,8 +402,7 @@ denied() {
   quiet_sentinels --tls server
   start_job --tls-ca "$TLS/ca.crt" --ttl 3s
   await_renewal D1
-  let_go
-  await -7 "$JOB"
+  end_job
   # Without the system's certificates, which a loaded machine may not read in time.
   SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null try_run
   says "Sentinel 127.0.0.1:" certificate

@@ -66,12 +66,12 @@ user() { [[ $(cli "$1" acl setuser app reset on '>password' '~*' '&*' +@all "${@
   start_server A
   service A idle=0.3
   export REDLOCK_SERVERS=redis://$SERVICE
-  hold_it --ttl 3s
+  start_job --ttl 3s
   local renewals
   renewals=$(time_given A)
   wait_until "$BOUND" are_votes_unconnected
   wait_until "$BOUND" eval '(($(time_given A) >= renewals + 2))'
-  let_go
+  ends_in_silence
 }
 # The only connection without a subscription is that of this question.
 are_votes_unconnected() { [[ $(cli A client list | grep -c ' sub=0 ') == 1 ]]; }
@@ -158,14 +158,14 @@ are_votes_unconnected() { [[ $(cli A client list | grep -c ' sub=0 ') == 1 ]]; }
   start_server A
   service A declared
   export REDLOCK_SERVERS=redis://$SERVICE
-  hold_it
+  start_job
   background "$REDLOCK" run --newest "$LOCK" -- true
   local older=$BACKGROUND_PID
   wait_until "$BOUND" has_key A "redlock:{$LOCK}:newest"
   background "$REDLOCK" run --newest "$LOCK" -- true
   await -1 "$older"
   assert_contains "$stderr" 'superseded by'
-  let_go
+  ends_in_silence
   await -0 "$BACKGROUND_PID"
   "$REDLOCK" run --build 3 "$LOCK" -- true
   run -1 --separate-stderr "$REDLOCK" run --build 2 "$LOCK" -- true

@@ -9,7 +9,6 @@ load ../lib/hostile
 load ../lib/quorum
 load ../lib/tls
 
-setup() { setup_job; }
 teardown() { stop_all; }
 
 # swallow_proxy HOST PORT, or unix SOCKET: a proxy in front of that server; sets SWALLOW_URI.
@@ -33,8 +32,7 @@ hears_not() { ! hears "$@"; }
 job_outlives() {
   outlast "$1" L
   wait_for_renewal "$1"
-  finish_job
-  assert_status 7
+  end_job
   wait_until_clean "$1"
 }
 
@@ -64,8 +62,7 @@ job_outlives() {
   swallow_proxy unix "$A_SOCKET"
   start_job -S "$SWALLOW_URI" --ttl 60s
   swallow
-  finish_job
-  assert_status 7
+  end_job
   assert_silent
   assert_no_key A L
 }
@@ -74,15 +71,13 @@ job_outlives() {
   start_server A
   swallow_proxy unix "$A_SOCKET"
   start_job -S "$A_URI" --ttl 60s
-  local job=$BACKGROUND_PID
   background "$REDLOCK" run -S "$SWALLOW_URI" L -- true
   wait_until "$BOUND" hears A wake
   swallow
   hears_not A wake
   wait_until "$BOUND" hears A wake
-  : >"$FINISH"
+  end_job
   await -0 "$BACKGROUND_PID"
-  await -7 "$job"
   # Late requests leave nothing.
   deliver
   wait_until_clean A
@@ -95,13 +90,13 @@ job_outlives() {
   swallow_proxy unix "$C_SOCKET"
   export REDLOCK_SERVERS="$A_URI $B_URI $SWALLOW_URI"
   background "$REDLOCK" run --ttl 5s L -- bash -c 'echo >"$1"; until [[ -e $2 ]]; do read -rt 0.05 <>"$NAP"; done; true' \
-    job "$READY" "$FINISH"
+    job "$SCRATCH/ready" "$SCRATCH/go"
   wait_until "$BOUND" hears C wake
   swallow
   for server in A B C; do cli "$server" del L >/dev/null; done
-  wait_for "$READY"
+  wait_for "$SCRATCH/ready"
   wait_for_key C L # by a repair, over the new connection
-  : >"$FINISH"
+  : >"$SCRATCH/go"
   await -0 "$BACKGROUND_PID"
   export REDLOCK_SERVERS=$names
   wait_until_free A B C

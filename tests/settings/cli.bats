@@ -9,14 +9,7 @@
 load ../lib/common
 load ../lib/acl
 
-setup() { export A_SOCKET; }
 teardown() { stop_all; }
-
-# start: most tests here need a server, some need none.
-start() {
-  start_server A --tcp
-  export REDLOCK_SERVERS=$A_URI
-}
 
 # refuses STATUS TEXT ARG…: redlock ends so, with one line that holds TEXT.
 refuses() {
@@ -127,7 +120,7 @@ too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !
 }
 
 @test "a shell command in one word, or a builtin of the shell: the message names -c" {
-  start
+  servers 1 --tcp
   local words
   for words in 'echo hi' 'cd /tmp' cd; do
     run -127 --separate-stderr "$REDLOCK" run L -- "$words"
@@ -140,7 +133,7 @@ too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !
 }
 
 @test "flock's way to give up: each spelling of -n and -w ends with 1, or -E's number" {
-  start
+  servers 1 --tcp
   cli A set L somebody
   local option
   for option in -n --nb --nonblock --nonblocking '-w 0' '-w .1' '--wait 100ms' '--timeout 0.1s'; do
@@ -163,7 +156,7 @@ cannot() {
 
 @test "users and odd passwords, in the URI and in the file" {
   needs_users
-  start
+  servers 1 --tcp
   cli A acl setuser 'a:b' on '>p@ss/w%rd: ü' '~*' '+@all'
   can "redis://a%3Ab:p%40ss%2Fw%25rd%3A%20%C3%BC@127.0.0.1:$A_PORT"
   can "unix://a%3Ab:p%40ss%2Fw%25rd%3A%20%C3%BC@${A_URI#unix://}"

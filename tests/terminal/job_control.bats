@@ -8,10 +8,7 @@
 
 load ../lib/common
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET SCRATCH OPTIONS=
-}
+setup() { servers 1 && export OPTIONS=; }
 teardown() { stop_all; }
 
 @test "Ctrl-Z: the prompt is back, the lock is held beyond its ttl, fg and bg go on" {
@@ -43,7 +40,6 @@ for shell in SHELLS:
     at.run("wait")
     at.in_order()
     assert not held("L")
-    at.hang_up()
 SCENARIO
 }
 
@@ -67,7 +63,6 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
         at.in_order()
         if wrapper == Job.REDLOCK:
             until("the lock is free", lambda: not held("L"))
-        at.hang_up()
 SCENARIO
 }
 
@@ -97,7 +92,6 @@ for shell in SHELLS:
         at.in_order()
         assert at.status() == 5
         assert job.log.count("INT") == (wrapper == Job.REDLOCK)
-        at.hang_up()
 SCENARIO
 }
 
@@ -113,7 +107,6 @@ for shell in SHELLS:
     at.run("wait")
     assert job.supervisor.gone() and not held("L")
     at.in_order()
-    at.hang_up()
 SCENARIO
 }
 
@@ -131,7 +124,6 @@ for shell in SHELLS:
         at.expect("\nhello")
         at.prompt()
         at.in_order()
-        at.hang_up()
 SCENARIO
 }
 
@@ -178,7 +170,6 @@ for shell in SHELLS:
     at.in_order()
     at.run("true")
     assert job.log.count("TERM") == 1
-    at.hang_up()
 SCENARIO
 }
 
@@ -241,7 +232,6 @@ until("the job's end", job.process.gone)
 assert job.log.last_beat() < expiry, "the job ran without the lock"
 until("redlock's end", job.supervisor.gone)
 at.in_order()
-at.hang_up()
 SCENARIO
 }
 
@@ -265,7 +255,6 @@ for shell in SHELLS:
     job.log.end()
     at.prompt()
     assert at.status() == 5 and job.log.count("INT") == 1
-    at.hang_up()
 SCENARIO
 }
 
@@ -288,7 +277,6 @@ for shell in SHELLS:
         at.prompt()
         assert at.status() == 5
         at.in_order()
-        at.hang_up()
 SCENARIO
 }
 
@@ -317,7 +305,6 @@ for name in "STOP", "TSTP":
     at.run("wait")
     at.in_order()
     assert not held("L")
-    at.hang_up()
 SCENARIO
 }
 
@@ -378,7 +365,6 @@ for shell in SHELLS:
     at.in_order()
     assert at.status() == 130
     assert not held("L") and not held("M")
-    at.hang_up()
 SCENARIO
 }
 
@@ -414,7 +400,6 @@ for outer in SHELLS:
         at.in_order()
         assert at.status() == 3
         assert not held("L")
-        at.hang_up()
 SCENARIO
 }
 
@@ -439,6 +424,5 @@ for shell in SHELLS:
         at.prompt()
         assert at.status() == 6
     at.in_order()
-    at.hang_up()
 SCENARIO
 }

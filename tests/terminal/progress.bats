@@ -8,8 +8,7 @@
 load ../lib/common
 
 setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET SCRATCH LC_ALL=C.UTF-8
+  servers 1
   SOMEBODY="{\"user\":\"root\",\"host\":\"db7\",\"pid\":123,\"command\":\"./deploy.sh\",\"since\":$(($(now_ms) - 192000))}"
 }
 teardown() { stop_all; }
@@ -299,9 +298,7 @@ stand_before() {
 }
 
 @test "progress: on a terminal it tells how many servers answer" {
-  start_server B
-  start_server C
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
   kill_server B
   kill_server C
   progress_scenario <<'SCENARIO'

@@ -8,10 +8,7 @@
 
 load ../lib/common
 
-setup() {
-  start_server A
-  export REDLOCK_SERVERS=$A_URI A_SOCKET SCRATCH OPTIONS=
-}
+setup() { servers 1 && export OPTIONS=; }
 teardown() { stop_all; }
 
 @test "Ctrl-C and Ctrl-\\ reach the job once, and redlock lives on" {
@@ -37,7 +34,6 @@ for shell in SHELLS:
         at.in_order()
         until("the lock is free", lambda: not held("L"))
         assert job.log.count("INT") == job.log.count("QUIT") == 1, job.log.lines()
-    at.hang_up()
 SCENARIO
 }
 
@@ -53,7 +49,6 @@ for shell in SHELLS:
         at.in_order()
         assert at.status() == status
         assert not held("L")
-    at.hang_up()
 SCENARIO
 }
 
@@ -71,7 +66,6 @@ for shell in SHELLS:
     assert at.status() == 130
     assert not held("L")
     assert all(Process(int(pid)).gone() for pid in open(pids))
-    at.hang_up()
 SCENARIO
 }
 
@@ -99,7 +93,6 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
     at.type("yes\n")
     at.expect("<yes>")
     at.prompt()
-    at.hang_up()
 SCENARIO
 }
 
@@ -116,7 +109,6 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
         at.type("\n")
         at.prompt()
         at.in_order()
-        at.hang_up()
 SCENARIO
 }
 
@@ -181,7 +173,6 @@ for name, (way, status, shells) in ways.items():
         until("the job's end", job.process.gone)
         until("the worker's end", job.worker.gone)
         redis("del", "L")
-        at.hang_up()
 SCENARIO
 }
 
@@ -193,7 +184,6 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
     assert not at.echoes()
     at.run("stty echo")
     assert at.echoes()
-    at.hang_up()
 SCENARIO
 }
 

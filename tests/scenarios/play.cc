@@ -6,11 +6,10 @@
 // file is a list of steps, each with what follows from it:
 //
 //   session servers=3 ttl=30s          what happens
-//   ----
-//   0ms  A: acquire, attempt 1, …      what the session does about it
+//     0ms  A: acquire, attempt 1, …    what the session does about it
 //
-// A blank line ends a step; lines that begin with # belong to the reader. --rewrite puts what comes
-// out into the files: read the difference before you commit it. README.md lists the steps.
+// Blank lines and those that begin with # belong to the reader. --rewrite puts what comes out into
+// the files: read the difference before you commit it. README.md lists the steps.
 //
 // Prints one TAP line for each file. Exit status: 0 all as written, 1 not so, 64 usage.
 #include <algorithm>
@@ -28,6 +27,8 @@
 namespace {
 
 using redlock::scenarios::Scenario;
+
+constexpr std::string_view kIndent = "  ";
 
 struct Step {
   std::vector<std::string> remarks;  ///< and blank lines, before the step
@@ -48,22 +49,17 @@ Transcript read(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   Transcript transcript;
-  std::vector<std::string> remarks;
   for (std::string line; std::getline(file, line);) {
     if (is_remark(line)) {
-      remarks.push_back(line);
-      continue;
+      transcript.end.push_back(line);
+    } else if (!line.starts_with(kIndent)) {
+      transcript.steps.push_back({std::exchange(transcript.end, {}), line, {}});
+    } else if (!transcript.steps.empty() && transcript.end.empty()) {
+      transcript.steps.back().expected.push_back(line.substr(kIndent.size()));
+    } else {
+      throw std::runtime_error(path + ": this follows from no step: " + line);
     }
-    Step step{std::exchange(remarks, {}), line, {}};
-    if (!std::getline(file, line) || line != "----") {
-      throw std::runtime_error(path + ": '----' is missing after: " + step.input);
-    }
-    while (std::getline(file, line) && !line.empty()) step.expected.push_back(line);
-    transcript.steps.push_back(std::move(step));
-    remarks.emplace_back();  // the blank line that ended the step
   }
-  while (!remarks.empty() && remarks.back().empty()) remarks.pop_back();
-  transcript.end = std::move(remarks);
   return transcript;
 }
 
@@ -71,8 +67,8 @@ void write(const std::string& path, const Transcript& transcript) {
   std::ofstream file(path);
   for (const Step& step : transcript.steps) {
     for (const std::string& remark : step.remarks) file << remark << '\n';
-    file << step.input << "\n----\n";
-    for (const std::string& line : step.expected) file << line << '\n';
+    file << step.input << '\n';
+    for (const std::string& line : step.expected) file << kIndent << line << '\n';
   }
   for (const std::string& remark : transcript.end) file << remark << '\n';
   if (!file.flush()) throw std::runtime_error("cannot write " + path);

@@ -155,11 +155,29 @@ void Scenario::job(const Words& words) {
 
 void Scenario::happen(const lock::Event& event) {
   if (std::holds_alternative<lock::JobTooLate>(event)) spawned_ = false;
+  std::string asked;  // of servers that are asked the same: "A,B: acquire, attempt 1"
+  const auto say_asked = [&] {
+    if (!asked.empty()) say(std::exchange(asked, {}));
+  };
   for (const lock::Effect& effect : session_->step(event, now_)) {
-    if (const auto* ask = std::get_if<lock::Ask>(&effect)) open_.push_back({*ask, now_});
+    const std::string text = text_of(effect);
     if (std::holds_alternative<lock::Spawn>(effect)) spawned_ = true;
-    say(text_of(effect));
+    if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
+      open_.push_back({*ask, now_});
+      const std::string server = name_of(ask->server);
+      const std::size_t colon = asked.find(':');
+      if (!asked.empty() && server + asked.substr(colon) == text) {
+        asked.insert(colon, "," + server);
+      } else {
+        say_asked();
+        asked = text;
+      }
+    } else {
+      say_asked();
+      say(text);
+    }
   }
+  say_asked();
   note_state();
 }
 

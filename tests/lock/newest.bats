@@ -266,9 +266,12 @@ older_builds() {
 
 @test "build: it reaches the lock late, and a newer one has succeeded since" {
   servers 3
-  start_job --build 2
+  background "$REDLOCK" run --build 2 L -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/held" "$SCRATCH/go.L"
+  wait_for "$SCRATCH/held"
+  local holder=$BACKGROUND_PID
   waiter late --build 1
-  end_job 0
+  let_go
+  await -0 "$holder"
   await -1 "$late"
   assert_contains "$stderr" 'build 1 is older than 2, which succeeded'
   [[ ! -e $LOG ]]

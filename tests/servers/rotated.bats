@@ -228,7 +228,7 @@ moves() {
     : >"$JOB_ERR"
     all_went_on
     stop_all
-    rm -r go ready server.A
+    rm -r server.A
   done
 }
 

@@ -18,9 +18,7 @@ setup_file() {
   export ROOT
   dpkg-deb -x "$DEB" "$ROOT"
 }
-setup() {
-  command -v dpkg-deb >/dev/null || skip "no dpkg here"
-}
+setup() { command -v dpkg-deb >/dev/null || skip "no dpkg here"; }
 
 field() { dpkg-deb --field "$DEB" "$1"; }
 

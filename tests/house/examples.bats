@@ -37,9 +37,7 @@ job() {
 # assert_log LINE…: that was run, and nothing else.
 assert_log() { [[ $(cat "$SCRATCH/log" 2>/dev/null) == "$(printf '%s\n' "$@")" ]] || fail "$(cat "$SCRATCH/log")"; }
 
-assert_unlocked() {
-  run -1 "$REDLOCK" status deploy
-}
+assert_unlocked() { run -1 "$REDLOCK" status deploy; }
 
 # take_deploy: somebody else has the lock; sets $theirs.
 take_deploy() { theirs=$("$REDLOCK" acquire --ttl 60s deploy); }

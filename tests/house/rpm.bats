@@ -20,9 +20,7 @@ setup_file() {
   mkdir "$ROOT"
   rpm2cpio "$RPM" | (cd "$ROOT" && busybox cpio -idm 2>/dev/null)
 }
-setup() {
-  command -v rpmbuild >/dev/null || skip "rpmbuild is not installed: apt-get install rpm"
-}
+setup() { command -v rpmbuild >/dev/null || skip "rpmbuild is not installed: apt-get install rpm"; }
 
 field() { rpm -qp --queryformat "%{$1}" "$RPM" 2>/dev/null; }
 

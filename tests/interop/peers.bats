@@ -108,9 +108,7 @@ contend() {
   run "$PYTHON" "$HERE/tally.py" <(grep -v ready "$LOG") "$1" 2000 "redlock=$SECTIONS" "${sides[@]}"
   printf '%s\n' "$output" | tee "$SCRATCH/tally" | sed "s/^/# /" >&3
   assert_status 0
-  for i in A B C C1 C2 C3; do
-    [[ ! -v ${i}_SOCKET ]] || wait_until_clean "$i"
-  done
+  for i in A B C C1 C2 C3; do [[ ! -v ${i}_SOCKET ]] || wait_until_clean "$i"; done
 }
 
 # tcp NAME…: servers on TCP; sets REDLOCK_SERVERS, URIS and PORTS.

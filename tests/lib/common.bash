@@ -95,9 +95,7 @@ assert_no_key() {
 }
 
 # assert_free NAME: NAME can be locked immediately on $REDLOCK_SERVERS.
-assert_free() {
-  "$REDLOCK" run -n "$1" -- true || fail "the lock $1 is not free (status $?)"
-}
+assert_free() { "$REDLOCK" run -n "$1" -- true || fail "the lock $1 is not free (status $?)"; }
 
 # assert_no_overlap LOG: in LOG, made of lines "start …" and "end …", never two jobs at the same time.
 assert_no_overlap() {
@@ -367,9 +365,7 @@ stop_servers() {
 
 # server_program: prints the path of a server program under its own name (redis-check-rdb is the
 # server too: it looks at the name it was started by).
-server_program() {
-  find_server_program && echo "$SERVER_PROGRAM"
-}
+server_program() { find_server_program && echo "$SERVER_PROGRAM"; }
 
 # find_server_program: sets SERVER_PROGRAM to it.
 find_server_program() {

@@ -8,9 +8,7 @@
 hostile_server() { start_listener HOSTILE ../hostile/server.py "$@"; }
 
 # memory_bound: prints how many MiB a command may use; the sanitizers need more.
-memory_bound() {
-  if grep -q __asan_init "$REDLOCK"; then echo 1500; else echo 400; fi
-}
+memory_bound() { if grep -q __asan_init "$REDLOCK"; then echo 1500; else echo 400; fi; }
 
 # meets [COMMAND…]: these commands of tests/hostile/attack.py, or all, meet $HOSTILE_URI, and each ends in
 # bounded time and memory, with a status that a server may bring about, and says nothing that a terminal

@@ -79,9 +79,7 @@ waiters() { cli "$1" zcard "$QUEUE"; }
 # queued COUNT: this many stand in the queue of every server.
 queued() {
   local server
-  for server in "${SERVERS[@]:-A}"; do
-    [[ $(answer "$server" zcard "$QUEUE") == "$1" ]] || return 1
-  done
+  for server in "${SERVERS[@]:-A}"; do [[ $(answer "$server" zcard "$QUEUE") == "$1" ]] || return 1; done
 }
 queued_at_least() { (($(waiters "$1") >= $2)); }
 SOON=10 # seconds: a waiter that does not leave is forgotten after 20 s

@@ -35,9 +35,7 @@ ends_in_silence() {
 }
 
 # refuses: the lock cannot be had, since somebody has it.
-refuses() {
-  run -1 --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
-}
+refuses() { run -1 --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true; }
 
 # One waits behind a job, all commands show both, and it is told when the lock is free.
 hands_over() {

@@ -331,9 +331,7 @@ form_opinion() {
   [[ $SAID == *cluster_state:ok* ]] || return 1
   [[ $SAID != *role:slave* || $SAID == *master_link_status:up* ]] || return 1
   split_at $'\n' "$SAID"
-  for line in "${PARTS[@]}"; do
-    [[ ! $line =~ ^[0-9a-f]{40}\  ]] || read_role "$line" || return 1
-  done
+  for line in "${PARTS[@]}"; do [[ ! $line =~ ^[0-9a-f]{40}\  ]] || read_role "$line" || return 1; done
   OPINION=''
   for name in "${CLUSTER[@]}"; do OPINION+=$name${roles[$name]-}$'\n'; done
 }
@@ -352,9 +350,7 @@ read_role() {
   fi
   [[ ${PARTS[7]-} == connected && $flags != *fail* && $flags != *handshake* ]] || return 1
   [[ $flags != *slave* ]] || roles[$name]+=" follows ${NODE_NAMES[${PARTS[3]}]-}"
-  for slot in "${PARTS[@]:8}"; do
-    [[ $slot == '['* ]] || roles[$name]+=" has $slot"
-  done
+  for slot in "${PARTS[@]:8}"; do [[ $slot == '['* ]] || roles[$name]+=" has $slot"; done
 }
 
 # find_running_node: sets NODE to the first node of the cluster that runs.

@@ -412,9 +412,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
       "$REDLOCK" release L "$token"' "$i" "$SCRATCH/log"
     pids+=("$BACKGROUND_PID")
   done
-  for i in "${pids[@]}"; do
-    await -0 "$i" 40
-  done
+  for i in "${pids[@]}"; do await -0 "$i" 40; done
   assert_no_overlap "$SCRATCH/log"
   (($(wc -l <"$SCRATCH/log") == 10))
 }

@@ -73,9 +73,7 @@ all_free() {
       done' "$REDLOCK" "$1" "$2" "$3" "$SCRATCH/log"
     pids+=("$BACKGROUND_PID")
   done
-  for order in "${pids[@]}"; do
-    await -0 "$order" 60
-  done
+  for order in "${pids[@]}"; do await -0 "$order" 60; done
   assert_no_overlap "$SCRATCH/log"
   [[ $(grep -c start "$SCRATCH/log") == 60 ]]
 }
@@ -92,9 +90,7 @@ all_free() {
     run -1 --separate-stderr "$REDLOCK" run -w 2 m --also z --also a -- touch "$SCRATCH/ran"
     assert_contains "$stderr" "lock \"$lock\" is still held"
     assert_between 1950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 15000
-    for other in a m z; do
-      [[ $other == "$lock" ]] || wait_until "$BOUND" lacks_key A "$other"
-    done
+    for other in a m z; do [[ $other == "$lock" ]] || wait_until "$BOUND" lacks_key A "$other"; done
     kill -TERM "$holder"
     await "$holder"
   done

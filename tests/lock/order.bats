@@ -65,9 +65,7 @@ released() {
 # ends_well NAME…: each ends with 0.
 ends_well() {
   local name
-  for name in "$@"; do
-    await -0 "${!name}" 60
-  done
+  for name in "$@"; do await -0 "${!name}" 60; done
 }
 
 # in_time NAME: it began in time after `released`.

@@ -271,9 +271,7 @@ subscribed() { [[ $(cli "$1" pubsub numsub "$CHANNEL" | tail -n 1) == 1 ]]; }
   wait_until "$BOUND" two_listen
   # An unlock of a fair lock sends no message there: the first two ask often.
   cli A del L >/dev/null
-  for i in "${BACKGROUND[@]}"; do
-    await -0 "$i"
-  done
+  for i in "${BACKGROUND[@]}"; do await -0 "$i"; done
   assert_nothing_left A
 }
 two_listen() { [[ $(cli A pubsub numsub "$CHANNEL" | tail -n 1) == 2 ]]; }
@@ -449,9 +447,7 @@ hears_both() {
 }
 # find_home KEY: sets HOME_NODE to the node that has its slot.
 find_home() {
-  for HOME_NODE in "${CLUSTER[@]}"; do
-    [[ $(cli "$HOME_NODE" exists "$1" 2>&1) != 0 ]] || return 0
-  done
+  for HOME_NODE in "${CLUSTER[@]}"; do [[ $(cli "$HOME_NODE" exists "$1" 2>&1) != 0 ]] || return 0; done
   fail "no node has the slot of $1"
 }
 

@@ -37,9 +37,7 @@ wait_for_runs() { wait_until "$BOUND" runs "$@"; }
 # ended NAME…: waits for these; each has ended with 0.
 ended() {
   local name
-  for name in "$@"; do
-    await -0 "${!name}" 60
-  done
+  for name in "$@"; do await -0 "${!name}" 60; done
 }
 
 # assert_exclusive: no writer ran at the same time as anybody else.

@@ -38,9 +38,7 @@ never_more_than() {
       echo "end $$ $REDLOCK_SLOT" >>"$0"' "$LOG"
     pids+=("$BACKGROUND_PID")
   done
-  for i in "${pids[@]}"; do
-    await -0 "$i" 60
-  done
+  for i in "${pids[@]}"; do await -0 "$i" 60; done
   never_more_than 3
   [[ $(grep -c start "$LOG") == 40 ]]
 }
@@ -84,9 +82,7 @@ never_more_than() {
     wait_until "$BOUND" queued $((before + 1))
   done
   let_out three
-  for name in "${names[@]}"; do
-    await -0 "${!name}" 60
-  done
+  for name in "${names[@]}"; do await -0 "${!name}" 60; done
   let_out one
   let_out two
   [[ $(awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' ') == 'one two three a b c d e f' ]] || fail "$(cat "$LOG")"

@@ -42,9 +42,7 @@ teardown() { stop_all; }
 @test "told: who may not listen sees it with the next renewal, and nothing is said of that" {
   needs_channels
   local name
-  for name in A B C; do
-    cli "$name" acl setuser cron on '>pw' '~*' resetchannels +@all
-  done
+  for name in A B C; do cli "$name" acl setuser cron on '>pw' '~*' resetchannels +@all; done
   local servers="unix://cron:pw@${A_URI#unix://} unix://cron:pw@${B_URI#unix://} unix://cron:pw@${C_URI#unix://}"
   background env REDLOCK_SERVERS="$servers" "$REDLOCK" run --ttl 3s L -- "$SCRATCH/job" "$LOG"
   HOLDER=$BACKGROUND_PID

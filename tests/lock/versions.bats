@@ -73,9 +73,7 @@ excludes() {
       pids+=("$BACKGROUND_PID")
     done
   done
-  for i in "${pids[@]}"; do
-    await -0 "$i" 60
-  done
+  for i in "${pids[@]}"; do await -0 "$i" 60; done
   assert_no_overlap "$LOG"
   [[ $(grep -c start "$LOG") == 10 ]] || fail "$(<"$LOG")"
   sed -n 's/^start //p' "$LOG" | sort -nuc || fail "$(<"$LOG")"
@@ -115,9 +113,7 @@ read_together() {
   REDLOCK=$1 waiter writer
   REDLOCK=$2 waiter reader -s
   let_go
-  for readers in "$first" "$second" "$writer" "$reader"; do
-    await -0 "$readers"
-  done
+  for readers in "$first" "$second" "$writer" "$reader"; do await -0 "$readers"; done
   [[ $(awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' ') == 'holder holder writer reader' ]] || fail "$(<"$LOG")"
 }
 @test "versions: readers of both read together, and a later reader waits for the writer" { both_ways read_together; }
@@ -203,9 +199,7 @@ take_several() {
   two=$BACKGROUND_PID
   wait_until "$BOUND" queued 1 # here, although the job names the other lock first
   : >"$SCRATCH/go.$first.more"
-  for first in "$holder" "$one" "$two"; do
-    await -0 "$first"
-  done
+  for first in "$holder" "$one" "$two"; do await -0 "$first"; done
 }
 @test "versions: both take several locks in the same order" { both_ways take_several; }
 

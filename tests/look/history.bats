@@ -16,9 +16,7 @@ teardown() { stop_all; }
 outcomes() { is '" ".join(run["outcome"] for run in r)' "$1"; }
 
 # write SERVER MS EVENT RUN JSON [COUNT]: a line of the log of L, of another host.
-write() {
-  cli "$1" xadd "$LOG" "$2" event "$3" run "$4" data "$5" count "${6-1}" >/dev/null
-}
+write() { cli "$1" xadd "$LOG" "$2" event "$3" run "$4" data "$5" count "${6-1}" >/dev/null; }
 
 # 2026-11-20 02:30:00 UTC
 NIGHT=1795141800000

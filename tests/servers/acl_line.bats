@@ -147,9 +147,7 @@ ends() {
   done
   for name in 'a*b' 'a?b' 'a[x]b' 'a\xb'; do
     permit A "$name"
-    for other in axb axxb; do
-      ends 69 run -n "$other" -- true
-    done
+    for other in axb axxb; do ends 69 run -n "$other" -- true; done
   done
   # Blanks are the one exception.
   permit A 'a b'

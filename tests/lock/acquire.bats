@@ -16,8 +16,8 @@ acquire() {
   token=$output
 }
 
-renew() { run --separate-stderr "$REDLOCK" renew "$@"; }
-release() { run --separate-stderr "$REDLOCK" release "$@"; }
+renew() { run_redlock renew "$@"; }
+release() { run_redlock release "$@"; }
 
 # assert_80: the lock is not held with that token any more; no token is told.
 assert_80() {
@@ -39,8 +39,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   run -1 "$REDLOCK" acquire -n L
   [[ -z $output ]] || fail "$output"
   run -1 "$REDLOCK" run -n L -- true
-  release L "$token"
-  assert_status 0
+  release -0 L "$token"
   [[ -z $output$stderr ]] || fail "$output$stderr"
   assert_nothing_left A
   assert_free L
@@ -205,8 +204,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   local note
   acquire --ttl 60s L
   cli A pexpire L 2000
-  release L "$token"
-  assert_status 0
+  release -0 L "$token"
   note=$(cli A hget 'redlock:{L}:fence' released)
   assert_between $(($(now_ms) + 30000)) "${note#"$token "}" $(($(now_ms) + 60000))
 }
@@ -216,22 +214,19 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   acquire --ttl 15s L
   cli A pexpire L 6000
   cli B pexpire L 6000
-  renew L "$token"
-  assert_status 0
+  renew -0 L "$token"
   [[ -z $output$stderr ]] || fail "$output$stderr"
   wait_for_life L 12000 15000 A B C
   cli A pexpire L 6000
   cli B pexpire L 6000
   REDLOCK_TTL=40s renew L "$token"
   wait_for_life L 12000 15000 A B C
-  renew --json --ttl 50s L "$token"
-  assert_status 0
+  renew -0 --json --ttl 50s L "$token"
   wait_for_life L 40000 50000 A B C
   "$PYTHON" -SEIc 'import sys; sys.exit(not 45 < float(sys.argv[1]) < 50)' "$(member valid_for_s)" || fail "$output"
   local before
   before=$(evals A)
-  renew --ttl 10s L "$token"
-  assert_status 0
+  renew -0 --ttl 10s L "$token"
   asked() { (($(evals A) > before)); }
   wait_until "$BOUND" asked
   assert_between 35000 "$(cli A pttl L)" 50000
@@ -241,8 +236,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   servers 3
   acquire L
   restart_server B
-  renew L "$token"
-  assert_status 0
+  renew -0 L "$token"
   wait_for_value L "$token" A B
   same_holder() { [[ $(cli B hget 'redlock:{L}:holder' "$token") == "$(cli A hget 'redlock:{L}:holder' "$token")" ]]; }
   wait_until "$BOUND" same_holder
@@ -302,11 +296,9 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   acquire L
   kill_server A
   kill_server B
-  renew --server-wait 0.3 L "$token"
-  assert_status 69
+  renew -69 --server-wait 0.3 L "$token"
   assert_one_line "$stderr" 'cannot reach enough servers (2 of 3 needed)'
-  release -q --server-wait 0.3 L "$token"
-  assert_status 69
+  release -69 -q --server-wait 0.3 L "$token"
   assert_one_line "$stderr" 'it may stay locked until it expires'
   wait_until_clean C
 }

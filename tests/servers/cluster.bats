@@ -139,8 +139,7 @@ teardown() { stop_all; }
   REDLOCK_SERVERS=$(seeds C5) assert_free "$LOCK"
   # None.
   local uri="redis+cluster://127.0.0.1:$CLOSED_PORT,127.0.0.2:$CLOSED_PORT,127.0.0.3:$CLOSED_PORT"
-  REDLOCK_SERVERS=$uri,127.0.0.4:$CLOSED_PORT run --separate-stderr "$REDLOCK" run -n --server-wait 0.1 "$LOCK" -- true
-  assert_status 69
+  REDLOCK_SERVERS=$uri,127.0.0.4:$CLOSED_PORT run -69 --separate-stderr "$REDLOCK" run -n --server-wait 0.1 "$LOCK" -- true
   assert_one_line "$stderr" "${uri%%,*} and 3 more: none of its 4 nodes can be used; node 127.0.0.1:$CLOSED_PORT: "
   # None, and no other is known.
   REDLOCK_SERVERS=redis+cluster://127.0.0.1:$CLOSED_PORT run -69 --separate-stderr \
@@ -331,8 +330,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
   start_job --ttl 60s
   wait_until_listening C1
   run -0 --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
-  await "$JOB" 10 # the next renewal is 20 s away
-  assert_status 80
+  await -80 "$JOB" 10 # the next renewal is 20 s away
   background sleep 60
   local token
   token=$("$REDLOCK" acquire -n --ttl 60s --keep-for "$BACKGROUND_PID" "$LOCK")

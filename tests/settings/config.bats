@@ -308,27 +308,19 @@ on-lost = "logger lost"|write|controls what redlock does'
   export REDLOCK_SERVERS=$A_URI
   echo right >"$SCRATCH/right"
   echo wrong >"$SCRATCH/wrong"
-  lock() { run --separate-stderr "$REDLOCK" run -n "$@" L -- true; }
+  lock() { run_redlock run "$@" -n L -- true; }
 
   write 'password = "right"' "password-file = \"$SCRATCH/wrong\""
-  REDISCLI_AUTH=wrong lock
-  assert_status 0
+  REDISCLI_AUTH=wrong lock -0
   write 'password = "wrong"'
-  REDLOCK_PASSWORD=right lock
-  assert_status 0
-  REDLOCK_PASSWORD_FILE=$SCRATCH/right lock
-  assert_status 0
-  lock --password-file "$SCRATCH/right"
-  assert_status 0
-  lock -S "unix://:right@${A_URI#unix://}"
-  assert_status 0
-  REDISCLI_AUTH=right lock
-  assert_status 69
+  REDLOCK_PASSWORD=right lock -0
+  REDLOCK_PASSWORD_FILE=$SCRATCH/right lock -0
+  lock -0 --password-file "$SCRATCH/right"
+  lock -0 -S "unix://:right@${A_URI#unix://}"
+  REDISCLI_AUTH=right lock -69
   write "password-file = \"$SCRATCH/right\""
-  REDISCLI_AUTH=wrong lock
-  assert_status 0
-  REDLOCK_PASSWORD=wrong lock
-  assert_status 69
+  REDISCLI_AUTH=wrong lock -0
+  REDLOCK_PASSWORD=wrong lock -69
 }
 
 @test "config: a server that refuses the password: where it is from" {

@@ -91,8 +91,7 @@ TEST_CASE("once: a single server that knows of a run is believed, votes are rele
 TEST_CASE("once: a mark beats a refusal, a limit and servers that do not answer") {
   SUBCASE("the others refuse") {
     Harness harness(once_plan(3, Duration::zero()));
-    harness.answer(0, Op::acquire, held_by("T"));
-    harness.answer(1, Op::acquire, held_by("T"));
+    harness.answers(Op::acquire, {held_by("T"), held_by("T")});
     if (!harness.session.finished()) harness.answer(2, Op::acquire, done());
   }
   SUBCASE("the limit comes first") {
@@ -112,9 +111,7 @@ TEST_CASE("once: a mark beats a refusal, a limit and servers that do not answer"
 
 TEST_CASE("once: while the fence is agreed on, a late word is heard") {
   Harness harness(once_plan(3));
-  harness.answer(0, Op::acquire, vote(kNoon, 1));
-  harness.answer(1, Op::acquire, vote(kNoon, 2));
-  harness.answer(2, Op::acquire, done());
+  harness.answers(Op::acquire, {vote(kNoon, 1), vote(kNoon, 2), done()});
   for (const ServerIndex server : {0U, 1U}) harness.answer(server, Op::commit, Committed{});
   CHECK(harness.count<Spawn>() == 0);
   CHECK(harness.reported<report::Skipped>() != nullptr);
@@ -201,9 +198,7 @@ TEST_CASE("once: what failed, was stopped or lost is not marked") {
 
 TEST_CASE("once: a server that did not answer the acquire is marked, too, by the run's age") {
   Harness harness(once_plan(3));
-  harness.answer(0, Op::acquire, vote());
-  harness.answer(1, Op::acquire, vote());
-  harness.answer(2, Op::acquire, no_answer(false));
+  harness.answers(Op::acquire, {vote(), vote(), no_answer(false)});
   harness.step(JobStarted{});
   harness.advance(7s);
   harness.step(JobExited{0});

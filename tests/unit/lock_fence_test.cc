@@ -33,8 +33,7 @@ std::uint64_t committing(const Harness& harness, ServerIndex server) {
 /// Three servers; two granted with different numbers.
 Harness disagreeing() {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, numbered(7));
-  harness.answer(1, Op::acquire, numbered(4));
+  harness.answers(Op::acquire, {numbered(7), numbered(4)});
   return harness;
 }
 
@@ -61,23 +60,20 @@ TEST_CASE("a vote that has expired has no part in the fence") {
 TEST_CASE("a late vote's number is taken into account") {
   Harness harness = disagreeing();
   harness.answer(2, Op::acquire, numbered(50));
-  harness.answer(0, Op::commit, no_answer());
-  harness.answer(1, Op::commit, NotCommitted{4});
+  harness.answers(Op::commit, {no_answer(), NotCommitted{4}});
   CHECK(committing(harness, 0) == 51);
 }
 
 TEST_CASE("an unanswered commit may have been stored: the next number is above it") {
   Harness harness = disagreeing();
-  harness.answer(0, Op::commit, no_answer());
-  harness.answer(1, Op::commit, no_answer());
+  harness.answers(Op::commit, {no_answer(), no_answer()});
   CHECK(committing(harness, 0) == 9);
 }
 
 TEST_CASE("yes and no of an earlier round do not count") {
   Harness harness = disagreeing();
   const Ask old{0, 1, 1, op::Commit{8}};
-  harness.answer(0, Op::commit, no_answer());
-  harness.answer(1, Op::commit, no_answer());
+  harness.answers(Op::commit, {no_answer(), no_answer()});
   harness.step(Reply{old, harness.now, Committed{}});
   harness.answer(1, Op::commit, Committed{});
   CHECK(started_with(harness) == 0);
@@ -98,8 +94,7 @@ TEST_CASE("a vote without a number cannot be agreed on, and ends the attempt if 
 TEST_CASE("agreeing took too long: the lock goes back") {
   Harness harness = disagreeing();
   harness.now += 20s;
-  harness.answer(0, Op::commit, Committed{});
-  harness.answer(1, Op::commit, Committed{});
+  harness.answers(Op::commit, {Committed{}, Committed{}});
   CHECK(started_with(harness) == 0);
   CHECK(harness.asked(Op::release) == 2);
   harness.answer(2, Op::acquire, numbered(7));
@@ -121,11 +116,8 @@ TEST_CASE("a late vote while agreeing may unmask a twin") {
   first.run_id = "a";
   Granted second = numbered(4);
   second.run_id = "b";
-  harness.answer(0, Op::acquire, first);
-  harness.answer(1, Op::acquire, second);
-  harness.answer(2, Op::acquire, first);
-  harness.answer(0, Op::commit, Committed{});
-  harness.answer(1, Op::commit, Committed{});
+  harness.answers(Op::acquire, {first, second, first});
+  harness.answers(Op::commit, {Committed{}, Committed{}});
   CHECK(started_with(harness) == 0);
   CHECK(harness.reported<report::SameServer>() != nullptr);
   harness.answer_all(3, Op::release, Released{});
@@ -165,19 +157,15 @@ TEST_CASE("readers that raise the numbers one after the other do not end the agr
   for (std::uint64_t t = 8; t < 40; ++t) {
     REQUIRE(committing(harness, 0) == t);
     REQUIRE(committing(harness, 1) == t);
-    harness.answer(0, Op::commit, NotCommitted{t});
-    harness.answer(1, Op::commit, NotCommitted{t});
-    harness.answer(2, Op::commit, no_answer());
+    harness.answers(Op::commit, {NotCommitted{t}, NotCommitted{t}, no_answer()});
   }
-  harness.answer(0, Op::commit, Committed{});
-  harness.answer(1, Op::commit, Committed{});
+  harness.answers(Op::commit, {Committed{}, Committed{}});
   CHECK(started_with(harness) == 40);
 }
 
 TEST_CASE("-w bounds the agreement, too") {
   Harness harness(plan_for(3, 500ms));
-  harness.answer(0, Op::acquire, numbered(7));
-  harness.answer(1, Op::acquire, numbered(4));
+  harness.answers(Op::acquire, {numbered(7), numbered(4)});
   harness.advance(500ms);
   CHECK(harness.asked(Op::release) == 3);
   // Those that have answered are waited for, though not for long.
@@ -197,12 +185,10 @@ TEST_CASE("a number far ahead of the clocks of a quorum is not committed to the 
   constexpr std::uint64_t last = (1ULL << 53U) - 1;
   Harness harness(plan_for(3));
   // The one that has it cannot vouch for it with a clock of its own.
-  harness.answer(0, Op::acquire, by_clock(last, last));
-  harness.answer(1, Op::acquire, by_clock(now, now));
+  harness.answers(Op::acquire, {by_clock(last, last), by_clock(now, now)});
   CHECK(committing(harness, 1) == now + 1);
   // Nor is it learned from what it says later.
-  harness.answer(0, Op::commit, NotCommitted{last});
-  harness.answer(1, Op::commit, NotCommitted{now + 1});
+  harness.answers(Op::commit, {NotCommitted{last}, NotCommitted{now + 1}});
   CHECK(committing(harness, 1) == now + 2);
   harness.answer(2, Op::commit, no_answer());  // to the first one
   harness.answer(1, Op::commit, Committed{});
@@ -212,7 +198,6 @@ TEST_CASE("a number far ahead of the clocks of a quorum is not committed to the 
 
 TEST_CASE("a number that a wrong clock may have given is committed as any other") {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, numbered(9'999'999'999'999));
-  harness.answer(1, Op::acquire, numbered(4));
+  harness.answers(Op::acquire, {numbered(9'999'999'999'999), numbered(4)});
   CHECK(committing(harness, 1) == 10'000'000'000'000);
 }

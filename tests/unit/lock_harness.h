@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -135,6 +136,11 @@ class Harness {
   /// The same answer of the first `servers` servers, each to its oldest request of that kind.
   void answer_all(std::size_t servers, Op op, const Answer& each, Duration age = 0ms) {
     for (ServerIndex server = 0; server < servers; ++server) answer(server, op, each, age);
+  }
+
+  /// Each server, from the first one on, answers in its own way.
+  void answers(Op op, std::initializer_list<Answer> of) {
+    for (ServerIndex server = 0; const Answer& each : of) answer(server++, op, each);
   }
 
   /// Until the session wants to be woken.

@@ -108,9 +108,7 @@ TEST_CASE("hold-on-failure: a lost lock becomes no hold, and that is said") {
 TEST_CASE("hold-on-failure: a hold on one server is taken back if others lost the lock") {
   Harness harness = running(failing_plan());
   harness.step(JobExited{1});
-  harness.answer(0, Op::leave, Released{.held = true});
-  harness.answer(1, Op::leave, Missing{});
-  harness.answer(2, Op::leave, Missing{});
+  harness.answers(Op::leave, {Released{.held = true}, Missing{}, Missing{}});
   CHECK(harness.ended(Outcome::Kind::lost));
   CHECK(harness.reported<report::HoldMissing>() != nullptr);
   CHECK(leaves(harness) == Leaves(3, kLeftFree));
@@ -119,9 +117,7 @@ TEST_CASE("hold-on-failure: a hold on one server is taken back if others lost th
 TEST_CASE("hold-on-failure: a hold on one server is taken back if another had it revoked") {
   Harness harness = running(failing_plan());
   harness.step(JobExited{1});
-  harness.answer(0, Op::leave, Released{.held = true});
-  harness.answer(1, Op::leave, Released{});
-  harness.answer(2, Op::leave, Released{});
+  harness.answers(Op::leave, {Released{.held = true}, Released{}, Released{}});
   CHECK(harness.ended(Outcome::Kind::job_ended));
   CHECK(harness.reported<report::HoldMissing>() != nullptr);
   CHECK(leaves(harness) == Leaves(3, kLeftFree));
@@ -130,8 +126,7 @@ TEST_CASE("hold-on-failure: a hold on one server is taken back if another had it
 TEST_CASE("hold-on-failure: a server that lost it after a failed request takes nothing back") {
   Harness harness = running(failing_plan());
   harness.step(JobExited{1});
-  harness.answer(0, Op::leave, Released{.held = true});
-  harness.answer(1, Op::leave, Unreachable{});
+  harness.answers(Op::leave, {Released{.held = true}, Unreachable{}});
   harness.advance(100ms);
   harness.effects.clear();
   harness.answer(1, Op::leave, Missing{});

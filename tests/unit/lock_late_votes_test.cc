@@ -15,8 +15,7 @@ namespace {
 /// Its first attempt ended while server 2 had not answered.
 Harness one_is_late() {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, held_by("other", std::nullopt));
-  harness.answer(1, Op::acquire, held_by("other", std::nullopt));
+  harness.answers(Op::acquire, {held_by("other", std::nullopt), held_by("other", std::nullopt)});
   return harness;
 }
 
@@ -51,8 +50,7 @@ TEST_CASE("late votes: a possible grant is released when the server's answer sho
   }
   SUBCASE("after the next round") {
     harness.pass_pause();
-    harness.answer(0, Op::acquire, held_by("other", std::nullopt));
-    harness.answer(1, Op::acquire, held_by("other", std::nullopt));
+    harness.answers(Op::acquire, {held_by("other", std::nullopt), held_by("other", std::nullopt)});
   }
   SUBCASE("a late grant") {
     harness.answer(2, Op::acquire, Granted{});
@@ -95,8 +93,7 @@ TEST_CASE("late votes: a second answer to the same request gives nothing back ag
 
 TEST_CASE("late votes: a late refusal does not count in the round that is under way") {
   Harness split(plan_for(3, Duration::zero()));
-  split.answer(0, Op::acquire, held_by("a"));
-  split.answer(1, Op::acquire, Granted{});
+  split.answers(Op::acquire, {held_by("a"), Granted{}});
   split.advance(10ms);
   split.answer(2, Op::acquire, held_by("b"));
   split.pass_pause();
@@ -111,8 +108,7 @@ TEST_CASE("late votes: a late refusal does not count in the round that is under 
 TEST_CASE("late votes: a waiter that gives up releases them, and then leaves the queue") {
   Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7), 10s);
   harness.pass_pause();
-  harness.answer(0, Op::acquire, held_by("other", std::nullopt));
-  harness.answer(1, Op::acquire, held_by("other", std::nullopt));
+  harness.answers(Op::acquire, {held_by("other", std::nullopt), held_by("other", std::nullopt)});
   harness.pass_pause();
   harness.effects.clear();
   SUBCASE("at a signal") {
@@ -141,9 +137,7 @@ TEST_CASE("late votes: a released hold of an ancestor's lock is waited for no lo
   Plan plan = plan_for(3, Duration::zero());
   plan.inherited = {.token = "outer", .fence = 7};
   Harness harness(plan);
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, Refused{});
-  harness.answer(2, Op::acquire, Refused{});
+  harness.answers(Op::acquire, {Granted{}, Refused{}, Refused{}});
   REQUIRE(harness.answer(0, Op::leave, Released{.kept = true}));
   harness.pass_pause();
   harness.answer_all(3, Op::acquire, held_by("other"));
@@ -208,9 +202,7 @@ TEST_CASE("waiting for our own ancestor: we join it instead, with a new hold") {
   }
   SUBCASE("a released token is not used again") {
     const AttemptId first = harness.asks(Op::acquire).front().attempt;
-    harness.answer(0, Op::acquire, Granted{});
-    harness.answer(1, Op::acquire, Refused{});
-    harness.answer(2, Op::acquire, Refused{});
+    harness.answers(Op::acquire, {Granted{}, Refused{}, Refused{}});
     harness.pass_pause();
     harness.answer_all(3, Op::acquire, held_by("outer"));
     harness.pass_pause();

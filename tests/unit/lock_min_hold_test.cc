@@ -102,17 +102,14 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
   }
   SUBCASE("fewer than a quorum granted") {
     Harness harness(holding_plan(3, 1min));
-    harness.answer(0, Op::acquire, Granted{});
-    harness.answer(1, Op::acquire, held_by("other"));
-    harness.answer(2, Op::acquire, held_by("other"));
+    harness.answers(Op::acquire, {Granted{}, held_by("other"), held_by("other")});
     CHECK(life_of(last_ask(harness, Op::release)) == Duration::zero());
   }
   SUBCASE("the release shows that it was lost: servers that were left cooling are freed") {
     Harness harness(holding_plan(3, 1min));
     start_job(harness, 3);
     harness.step(JobExited{0});
-    harness.answer(0, Op::release, Released{.cooling = true});
-    harness.answer(1, Op::release, Missing{});
+    harness.answers(Op::release, {Released{.cooling = true}, Missing{}});
     harness.effects.clear();
     harness.step(
         Reply{Ask{.server = 2, .attempt = 1, .operation = op::Release{}}, harness.now, Missing{}});
@@ -139,8 +136,7 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
 TEST_CASE("min-hold: a lock that is cooling is its last holder's") {
   Plan plan = plan_for(3, Duration::zero());
   Harness harness(plan);
-  harness.answer(0, Op::acquire, held_by("T"));
-  harness.answer(1, Op::acquire, held_by("cooling:T"));
+  harness.answers(Op::acquire, {held_by("T"), held_by("cooling:T")});
   harness.advance(1s);
   CHECK(harness.ended(Outcome::Kind::conflict));
 }

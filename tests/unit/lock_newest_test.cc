@@ -52,8 +52,7 @@ void answer_revoke(Harness& harness, ServerIndex server, const Answer& answer) {
 
 TEST_CASE("newest: the word of one server is enough, and votes are released") {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, superseded());
+  harness.answers(Op::acquire, {Granted{}, superseded()});
   CHECK_FALSE(harness.session.finished());  // the third one may hold our token
   harness.answer(2, Op::acquire, held_by(kHolder));
   const auto* report = harness.reported<report::Superseded>();
@@ -171,9 +170,7 @@ TEST_CASE("replace: only a holder that a quorum names, and that is one of redloc
   Plan plan = plan_for(3);
   plan.replaces = true;
   Harness mixed(plan);
-  mixed.answer(0, Op::acquire, held_by(kHolder));
-  mixed.answer(1, Op::acquire, held_by(kHolder));
-  mixed.answer(2, Op::acquire, held_by(kStranger));
+  mixed.answers(Op::acquire, {held_by(kHolder), held_by(kHolder), held_by(kStranger)});
   mixed.advance(200ms);
   const std::optional<Replace> order = replacing(mixed);
   REQUIRE(order);

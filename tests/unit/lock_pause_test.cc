@@ -180,9 +180,8 @@ TEST_CASE("pause: refused only for the turns of others, it ends with the last of
   Harness harness = called_waiter(2);
   const auto pause_after = [&](std::chrono::milliseconds a, std::chrono::milliseconds b) {
     harness.pass_pause();
-    harness.answer(0, Op::acquire, no_answer(false));
-    harness.answer(1, Op::acquire, in_line(turn_of("w", a), 8, 2, 9));
-    harness.answer(2, Op::acquire, in_line(turn_of("v", b), 8, 2, 9));
+    harness.answers(Op::acquire, {no_answer(false), in_line(turn_of("w", a), 8, 2, 9),
+                                  in_line(turn_of("v", b), 8, 2, 9)});
     return harness.pause();
   };
   CHECK(pause_after(400ms, 420ms) == 421ms);
@@ -200,9 +199,7 @@ TEST_CASE("pause: a waiter that the servers cannot wake does not wait for the en
 TEST_CASE("pause: a split between a turn and a new holder is as short as other splits") {
   Harness harness = waiting_for(held_for_ever());
   harness.pass_pause();
-  harness.answer(0, Op::acquire, held_for_ever("new"));
-  harness.answer(1, Op::acquire, turn_of("w", 400ms));
-  harness.answer(2, Op::acquire, turn_of("w", 400ms));
+  harness.answers(Op::acquire, {held_for_ever("new"), turn_of("w", 400ms), turn_of("w", 400ms)});
   CHECK(harness.pause() >= 25ms);
   CHECK(harness.pause() <= 50ms);
 }
@@ -211,9 +208,7 @@ TEST_CASE("pause: contenders with -n are apart by more than the length of their 
   const auto pause_after_split = [](std::optional<Duration> wait, Duration round) {
     Harness harness(plan_for(3, wait));
     harness.advance(round);
-    harness.answer(0, Op::acquire, Granted{});
-    harness.answer(1, Op::acquire, held_by("a"));
-    harness.answer(2, Op::acquire, held_by("b"));
+    harness.answers(Op::acquire, {Granted{}, held_by("a"), held_by("b")});
     return harness.pause();
   };
   CHECK(pause_after_split(0s, 1ms) >= 25ms);

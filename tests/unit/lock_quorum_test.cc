@@ -42,8 +42,7 @@ TEST_CASE("one permanently wrong server of three does not stand in the way, two 
 TEST_CASE("a minority that lost the key gets it back, and counts only after a renewal") {
   Harness harness = running(plan_for(3));
   harness.advance(10s);
-  harness.answer(0, Op::renew, Missing{});
-  harness.answer(1, Op::renew, Renewed{});
+  harness.answers(Op::renew, {Missing{}, Renewed{}});
   CHECK(harness.asked(Op::repair) == 0);
   harness.answer(2, Op::renew, Renewed{});
   CHECK(harness.asked(Op::repair) == 1);
@@ -52,9 +51,7 @@ TEST_CASE("a minority that lost the key gets it back, and counts only after a re
   harness.effects.clear();
   harness.advance(10s);
   // The repaired server's word counts again; then another may fail.
-  harness.answer(0, Op::renew, Renewed{});
-  harness.answer(1, Op::renew, Renewed{});
-  harness.answer(2, Op::renew, Missing{});
+  harness.answers(Op::renew, {Renewed{}, Renewed{}, Missing{}});
   CHECK(harness.kills().empty());
   CHECK(harness.asked(Op::repair) == 1);
 }
@@ -72,9 +69,7 @@ TEST_CASE("a repaired server does not outvote the loss of the others") {
 TEST_CASE("a quorum that renews is enough: a dead minority causes no haste") {
   Harness harness = running(plan_for(3));
   harness.advance(10s);
-  harness.answer(0, Op::renew, Renewed{});
-  harness.answer(1, Op::renew, Renewed{});
-  harness.answer(2, Op::renew, no_answer(false));
+  harness.answers(Op::renew, {Renewed{}, Renewed{}, no_answer(false)});
   CHECK(harness.reported<report::RenewalFailing>() == nullptr);
   harness.effects.clear();
   harness.advance(9s);
@@ -122,9 +117,7 @@ TEST_CASE("a server that had a long lock, and does not confirm its release, is n
 TEST_CASE("once a quorum has released the lock, nobody waits for an unreachable server") {
   Plan plan = plan_for(3);
   Harness harness(plan);
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, Unreachable{});
-  harness.answer(2, Op::acquire, Granted{});
+  harness.answers(Op::acquire, {Granted{}, Unreachable{}, Granted{}});
   harness.step(JobStarted{});
   harness.step(JobExited{0});
   harness.answer(0, Op::release, Released{});
@@ -134,8 +127,7 @@ TEST_CASE("once a quorum has released the lock, nobody waits for an unreachable 
 
 TEST_CASE("a late vote after the win is used") {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, Granted{});
+  harness.answers(Op::acquire, {Granted{}, Granted{}});
   harness.step(JobStarted{});
   SUBCASE("before the renewal") {
     harness.answer(2, Op::acquire, Granted{});
@@ -145,8 +137,7 @@ TEST_CASE("a late vote after the win is used") {
     harness.answer(2, Op::acquire, Granted{});
   }
   // 0 loses the key; 1 and the late 2 are a quorum, so it is repaired.
-  harness.answer(0, Op::renew, Missing{});
-  harness.answer(1, Op::renew, Renewed{});
+  harness.answers(Op::renew, {Missing{}, Renewed{}});
   CHECK(harness.reported<report::RenewalFailing>() == nullptr);
   harness.answer(2, Op::renew, Renewed{});
   CHECK(harness.asked(Op::repair) == 1);
@@ -156,8 +147,7 @@ TEST_CASE("a late vote after the win is used") {
 TEST_CASE("\"not mine\" takes back what that server had promised") {
   Harness harness = running(plan_for(3));
   harness.advance(10s);
-  harness.answer(0, Op::renew, Renewed{});
-  harness.answer(1, Op::renew, Renewed{});
+  harness.answers(Op::renew, {Renewed{}, Renewed{}});
   harness.advance(10s);
   harness.answer(0, Op::renew, NotMine{"x"});
   harness.effects.clear();
@@ -171,9 +161,7 @@ TEST_CASE("\"not mine\" takes back what that server had promised") {
 TEST_CASE("a server is repaired as soon as the others have vouched, in whatever order") {
   Harness harness = running(plan_for(3));
   harness.advance(10s);
-  harness.answer(0, Op::renew, Missing{});
-  harness.answer(1, Op::renew, Renewed{});
-  harness.answer(2, Op::renew, Renewed{});
+  harness.answers(Op::renew, {Missing{}, Renewed{}, Renewed{}});
   harness.answer(0, Op::repair, Granted{});
   // Right after that, server 1 is restarted empty; its "missing" is the first answer to come.
   harness.effects.clear();

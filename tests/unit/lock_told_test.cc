@@ -103,9 +103,7 @@ TEST_CASE("told: a revocation on its way is no failing renewal, unless it gets s
   harness.advance(1s);
   harness.step(Notice{});
   const auto half_revoked = [&] {
-    harness.answer(0, Op::renew, NotMine{"revoked:t {}", true});
-    harness.answer(1, Op::renew, Renewed{});
-    harness.answer(2, Op::renew, no_answer());
+    harness.answers(Op::renew, {NotMine{"revoked:t {}", true}, Renewed{}, no_answer()});
   };
   half_revoked();
   CHECK(harness.reported<report::RenewalFailing>() == nullptr);
@@ -118,14 +116,10 @@ TEST_CASE("told: a lock that is revoked on too few servers ends with what it had
   Harness harness = running_on_three();
   harness.advance(1s);
   harness.step(Notice{});
-  harness.answer(0, Op::renew, NotMine{"revoked:t {}", true});
-  harness.answer(1, Op::renew, Renewed{});
-  harness.answer(2, Op::renew, no_answer());
+  harness.answers(Op::renew, {NotMine{"revoked:t {}", true}, Renewed{}, no_answer()});
   for (int i = 0; i < 30 && harness.kills().empty(); ++i) {
     harness.advance(1s);
-    harness.answer(0, Op::renew, NotMine{"revoked:t {}", true});
-    harness.answer(1, Op::renew, Renewed{});
-    harness.answer(2, Op::renew, no_answer());
+    harness.answers(Op::renew, {NotMine{"revoked:t {}", true}, Renewed{}, no_answer()});
   }
   REQUIRE(harness.kills() == std::vector{15, 18});
   // The vote was asked for at the start, and lasts ttl - drift; margin and grace go before its end.

@@ -32,8 +32,7 @@ TEST_CASE("a new installation, all of it fresh, grants immediately when every se
 
 TEST_CASE("a fresh server is no witness: two of three restarted empty grant nothing") {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, fresh_grant("a"));
-  harness.answer(1, Op::acquire, fresh_grant("b"));
+  harness.answers(Op::acquire, {fresh_grant("a"), fresh_grant("b")});
   CHECK(harness.count<Spawn>() == 0);
   SUBCASE("the third is down") {
     harness.answer(2, Op::acquire, no_answer(false));
@@ -81,10 +80,8 @@ TEST_CASE("a vote that has expired is no vote and no witness") {
 
 TEST_CASE("a quorum of trusted servers is enough, whoever else is fresh") {
   Harness harness(plan_for(5));
-  harness.answer(0, Op::acquire, fresh_grant("a", false));
-  harness.answer(1, Op::acquire, fresh_grant("b", false));
-  harness.answer(2, Op::acquire, grant_of("c"));
-  harness.answer(3, Op::acquire, grant_of("d"));
+  harness.answers(Op::acquire,
+                  {fresh_grant("a", false), fresh_grant("b", false), grant_of("c"), grant_of("d")});
   CHECK(harness.count<Spawn>() == 0);
   harness.answer(4, Op::acquire, grant_of("e"));
   CHECK(harness.count<Spawn>() == 1);
@@ -94,10 +91,7 @@ TEST_CASE("of an even number of servers, half of them are not enough to vouch") 
   // Three servers became four. The holder has two of the three, and one of these was restarted
   // empty.
   Harness harness(plan_for(4));
-  harness.answer(0, Op::acquire, fresh_grant("a"));
-  harness.answer(1, Op::acquire, held_by("other"));
-  harness.answer(2, Op::acquire, grant_of("c"));
-  harness.answer(3, Op::acquire, grant_of("d"));
+  harness.answers(Op::acquire, {fresh_grant("a"), held_by("other"), grant_of("c"), grant_of("d")});
   CHECK(harness.count<Spawn>() == 0);
   CHECK(harness.asked(Op::release) >= 3);
 }
@@ -136,8 +130,7 @@ TEST_CASE("servers that are not trusted yet are borne like ones that do not answ
 
 TEST_CASE("a twin that answers after the win has no vote") {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, grant_of("a"));
-  harness.answer(1, Op::acquire, grant_of("b"));
+  harness.answers(Op::acquire, {grant_of("a"), grant_of("b")});
   harness.step(JobStarted{});
   harness.answer(2, Op::acquire, grant_of("a"));
   CHECK(harness.reported<report::SameServer>() != nullptr);
@@ -152,7 +145,6 @@ TEST_CASE("a twin that answers after the win has no vote") {
 
 TEST_CASE("servers that do not say who they are cannot be told apart") {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, Granted{});
+  harness.answers(Op::acquire, {Granted{}, Granted{}});
   CHECK(harness.count<Spawn>() == 1);
 }

@@ -27,9 +27,7 @@ TEST_CASE("turn: one waiter's turn on every server is never a conflict for -n, h
 TEST_CASE("turn: turns and a holder on fewer servers than a quorum are no conflict either") {
   Harness harness(plan_for(3, Duration::zero()));
   for (int round = 0; round < 3; ++round) {
-    harness.answer(0, Op::acquire, held_by("other"));
-    harness.answer(1, Op::acquire, turn_of("w", 40ms));
-    harness.answer(2, Op::acquire, turn_of("w", 40ms));
+    harness.answers(Op::acquire, {held_by("other"), turn_of("w", 40ms), turn_of("w", 40ms)});
     REQUIRE_FALSE(harness.session.finished());
     harness.advance(300ms);
   }
@@ -38,8 +36,7 @@ TEST_CASE("turn: turns and a holder on fewer servers than a quorum are no confli
 TEST_CASE("turn: of two servers one has a holder, the other a turn: no conflict in any round") {
   Harness harness(plan_for(2, Duration::zero()));
   for (int round = 0; round < 3; ++round) {
-    harness.answer(0, Op::acquire, held_by("other"));
-    harness.answer(1, Op::acquire, turn_of("w", 40ms));
+    harness.answers(Op::acquire, {held_by("other"), turn_of("w", 40ms)});
     REQUIRE_FALSE(harness.session.finished());
     harness.advance(300ms);
   }
@@ -47,17 +44,13 @@ TEST_CASE("turn: of two servers one has a holder, the other a turn: no conflict 
 
 TEST_CASE("turn: the name of a waiter does not count towards a holder of the same name") {
   Harness harness(plan_for(3, Duration::zero()));
-  harness.answer(0, Op::acquire, held_by("other"));
-  harness.answer(1, Op::acquire, turn_of("other"));
-  harness.answer(2, Op::acquire, turn_of("other"));
+  harness.answers(Op::acquire, {held_by("other"), turn_of("other"), turn_of("other")});
   CHECK_FALSE(harness.session.finished());
 }
 
 TEST_CASE("turn: a holder on a quorum is a conflict, whose turn it may be elsewhere") {
   Harness harness(plan_for(3, Duration::zero()));
-  harness.answer(0, Op::acquire, turn_of("w"));
-  harness.answer(1, Op::acquire, held_by("other"));
-  harness.answer(2, Op::acquire, held_by("other"));
+  harness.answers(Op::acquire, {turn_of("w"), held_by("other"), held_by("other")});
   CHECK(harness.ended(Outcome::Kind::conflict));
 }
 
@@ -83,9 +76,7 @@ TEST_CASE("turn: the waiter whose turn it is is not shown as the holder") {
   harness.answer_all(3, Op::acquire, turn_of("w"));
   CHECK_FALSE(harness.session.waiting().refusal.has_value());
   harness.pass_pause();
-  harness.answer(0, Op::acquire, turn_of("w"));
-  harness.answer(1, Op::acquire, held_by("next"));
-  harness.answer(2, Op::acquire, held_by("next"));
+  harness.answers(Op::acquire, {turn_of("w"), held_by("next"), held_by("next")});
   REQUIRE(harness.session.waiting().refusal.has_value());
   CHECK(harness.session.waiting().refusal->blocker == "next");
 }
@@ -114,9 +105,7 @@ TEST_CASE("turn: a waiter that was named with the holders stays what whoever wai
   harness.answer_all(3, Op::acquire, turn_of("w"));
   CHECK(harness.session.waiting().refusal->waits_before == "{}");
   harness.pass_pause();
-  harness.answer(0, Op::acquire, turn_of("w"));
-  harness.answer(1, Op::acquire, held_by("x"));
-  harness.answer(2, Op::acquire, held_by("y"));
+  harness.answers(Op::acquire, {turn_of("w"), held_by("x"), held_by("y")});
   CHECK_FALSE(harness.session.waiting().refusal.has_value());
 }
 

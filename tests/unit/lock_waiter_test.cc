@@ -187,9 +187,7 @@ TEST_CASE("queue: without a quorum a waiter leaves, and asks the silent servers 
   Harness harness = waiting_for(queued(7));
   harness.effects.clear();
   harness.pass_pause();
-  harness.answer(0, Op::acquire, queued(8));
-  harness.answer(1, Op::acquire, no_answer(false));
-  harness.answer(2, Op::acquire, no_answer(false));
+  harness.answers(Op::acquire, {queued(8), no_answer(false), no_answer(false)});
   CHECK(harness.asked(Op::leave_queue) == 3);
   CHECK(harness.count<JoinQueue>() == 0);
   harness.pass_pause();
@@ -205,9 +203,7 @@ TEST_CASE("queue: without a quorum a waiter leaves, and asks the silent servers 
 TEST_CASE("queue: a waiter that no quorum can serve leaves, and takes no vote until that changes") {
   Harness harness(plan_for(3));
   const auto round = [&harness](const Answer& second) {
-    harness.answer(0, Op::acquire, no_answer(false));
-    harness.answer(1, Op::acquire, second);
-    harness.answer(2, Op::acquire, in_line(held_by("left over", 8h), 7));
+    harness.answers(Op::acquire, {no_answer(false), second, in_line(held_by("left over", 8h), 7)});
   };
   round(in_line(held_by("holder"), 7));
   CHECK_MESSAGE(harness.count<JoinQueue>() == 1, "one round may be an accident");
@@ -298,9 +294,7 @@ TEST_CASE("queue: a slot that somebody has is no obstacle: another one may be fr
   Refused taken = in_line(held_by("p0102" + std::string(35, 'a')), 7);
   taken.slots = "aaaa,bbbb";
   for (int round = 0; round < 6; ++round) {
-    harness.answer(0, Op::acquire, taken);
-    harness.answer(1, Op::acquire, Granted{});
-    harness.answer(2, Op::acquire, no_answer(false));
+    harness.answers(Op::acquire, {taken, Granted{}, no_answer(false)});
     harness.advance(2s);
     CHECK_FALSE(harness.session.waiting().obstructed);
   }
@@ -309,9 +303,7 @@ TEST_CASE("queue: a slot that somebody has is no obstacle: another one may be fr
 TEST_CASE("queue: before obstacles, all servers are asked now and then: they may have changed") {
   Harness harness(plan_for(3));
   const auto answers = [&harness](const Answer& second) {
-    harness.answer(0, Op::acquire, no_answer(false));
-    harness.answer(1, Op::acquire, second);
-    harness.answer(2, Op::acquire, in_line(held_by("holder"), 7));
+    harness.answers(Op::acquire, {no_answer(false), second, in_line(held_by("holder"), 7)});
     harness.advance(1s);
   };
   for (int round = 0; round < 3; ++round) answers(Granted{});
@@ -350,9 +342,8 @@ TEST_CASE("queue: a waiter that does not trust the servers leaves: others may tr
 TEST_CASE("queue: at the limit, a wait before obstacles says which they are") {
   Harness harness(plan_for(3, 1s));
   for (int round = 0; round < 20; ++round) {
-    harness.answer(0, Op::acquire, no_answer(false));
-    harness.answer(1, Op::acquire, queued(7));
-    harness.answer(2, Op::acquire, in_line(held_by("left over", 8h), 7));
+    harness.answers(Op::acquire,
+                    {no_answer(false), queued(7), in_line(held_by("left over", 8h), 7)});
     harness.pass_pause();
   }
   CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
@@ -389,8 +380,7 @@ TEST_CASE("queue: a job that comes too late keeps its place in the queue") {
 TEST_CASE("queue: a wait in vain ends when the servers that answered know that it was left") {
   Harness harness(plan_for(3, 1s));
   for (int elapsed = 0; elapsed < 99; ++elapsed) {
-    harness.answer_all(2, Op::acquire, queued(7));
-    harness.answer(2, Op::acquire, no_answer());
+    harness.answers(Op::acquire, {queued(7), queued(7), no_answer()});
     harness.advance(10ms);
   }
   harness.advance(10ms);

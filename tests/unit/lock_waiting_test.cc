@@ -58,8 +58,8 @@ TEST_CASE("--max-waiting: gives up if a quorum says that so many wait before us"
     Plan plan = plan_for(3);
     plan.patience.max_waiting = most;
     Harness harness(plan);
-    harness.answer(0, Op::acquire, in_line(held_by("a"), 100, 0, first));
-    harness.answer(1, Op::acquire, in_line(held_by("a"), 100, 0, second));
+    harness.answers(Op::acquire,
+                    {in_line(held_by("a"), 100, 0, first), in_line(held_by("a"), 100, 0, second)});
     const auto* told = harness.reported<report::Contended>();
     REQUIRE(told != nullptr);
     CHECK((told->when == report::Contended::When::gives_up) == (told->crowd > 0));
@@ -126,15 +126,14 @@ TEST_CASE("a signal while waiting ends the session, and nothing is left") {
   }
   SUBCASE("a server that answers nothing is not asked to confirm that the queue was left") {
     Harness harness(plan_for(3));
-    harness.answer_all(2, Op::acquire, in_line(held_by("other"), 7));
-    harness.answer(2, Op::acquire, no_answer());
+    harness.answers(Op::acquire,
+                    {in_line(held_by("other"), 7), in_line(held_by("other"), 7), no_answer()});
     harness.advance(harness.session.deadline() - harness.now);
-    harness.answer_all(2, Op::acquire, in_line(held_by("other"), 7));
-    harness.answer(2, Op::acquire, no_answer());
+    harness.answers(Op::acquire,
+                    {in_line(held_by("other"), 7), in_line(held_by("other"), 7), no_answer()});
     harness.answer(2, Op::release, Missing{});
     harness.step(Signal{SIGINT, true});
-    harness.answer(0, Op::leave_queue, Released{});
-    harness.answer(1, Op::leave_queue, Released{});
+    harness.answers(Op::leave_queue, {Released{}, Released{}});
     while (harness.answer(2, Op::release, Missing{})) {
     }
     CHECK(harness.session.finished());

@@ -159,9 +159,7 @@ TEST_CASE("woken and subscribed: messages that come after the grant are forgotte
 
 TEST_CASE("woken: in a round with a request that failed, it does not wait for that answer again") {
   Harness harness(plan_for(5));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, no_answer());
-  harness.answer(2, Op::acquire, held_by("other"));
+  harness.answers(Op::acquire, {Granted{}, no_answer(), held_by("other")});
   harness.step(Woken{});
   harness.advance(5ms);
   REQUIRE(harness.asked(Op::acquire) == 3);
@@ -173,8 +171,7 @@ TEST_CASE("woken: in a round with a request that failed, it does not wait for th
 
 TEST_CASE("woken: endless wake-ups while a server is silent cost ten rounds a second") {
   Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, held_by("other"));
+  harness.answers(Op::acquire, {Granted{}, held_by("other")});
   std::size_t rounds = 0;
   for (int ms = 0; ms < 3000; ++ms) {
     harness.step(Woken{});

@@ -41,8 +41,7 @@ lives_for() {
 
 @test "clocks: set back, the next renewal gives the lock the life that its holder asked for" {
   clocked A 0
-  background "$REDLOCK" run --ttl 2s L -- sh -c 'echo started >"$0"; exec sleep 300' "$SCRATCH/started"
-  wait_for "$SCRATCH/started"
+  start_job --ttl 2s
   set_clock A -3600
   wait_until "$BOUND" lives_for A 1 2000
 }
@@ -68,8 +67,7 @@ place_lives_for() {
 # place_is_cut OPTION…: after the clock was set back, a run with these options gives its place the right life.
 place_is_cut() {
   clocked A 0
-  background "$REDLOCK" run --ttl 2s "$@" L -- sh -c 'echo started >"$0"; exec sleep 300' "$SCRATCH/started"
-  wait_for "$SCRATCH/started"
+  start_job --ttl 2s "$@"
   set_clock A -3600
   wait_until "$BOUND" place_lives_for A 1 2000
 }

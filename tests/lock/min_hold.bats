@@ -66,8 +66,7 @@ teardown() { stop_all; }
 
 @test "min-hold: a lost lock is not kept" {
   servers 1
-  background "$REDLOCK" run --ttl 1s --min-hold 60s L -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/job"
-  wait_for "$SCRATCH/job"
+  start_job --ttl 1s --min-hold 60s
   cli A set L theirs px 60000
   await -80 "$BACKGROUND_PID"
   [[ $(cli A get L) == theirs ]]
@@ -88,8 +87,7 @@ teardown() { stop_all; }
 
 @test "min-hold: a server that was restarted empty gets the key back for the rest of it" {
   servers 3
-  background "$REDLOCK" run --ttl 2s --min-hold 60s L -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/job"
-  wait_for "$SCRATCH/job"
+  start_job --ttl 2s --min-hold 60s
   restart_server B
   wait_for_key B L
   assert_between 30000 "$(cli B pttl L)" 60000

@@ -132,8 +132,7 @@ never_more_than() {
   kept_out --slots 3
   kill -TERM "$holder"
   await "$holder"
-  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/writes"
-  wait_for "$SCRATCH/writes"
+  start_job
   kept_out --slots 3
   kill -TERM "$BACKGROUND_PID"
   await "$BACKGROUND_PID"

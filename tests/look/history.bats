@@ -49,8 +49,7 @@ night_run() {
   # The logs are sorted by the times of their lines: the next run begins when the skipped one is in all of them.
   local server
   for server in A B C; do wait_until "$BOUND" eval '[[ $(events '$server') == *skipped ]]'; done
-  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/ready"
-  wait_for "$SCRATCH/ready"
+  start_job
   wait_until "$BOUND" eval '[[ $(events A) == *acquired ]]'
   local before after
   before=$(cli A dbsize; cli A dump "$LOG" | od -c; cli A pttl "$LOG")
@@ -94,8 +93,7 @@ night_run() {
 }
 
 @test "history: a lock that was lost, one that was forced, and who had waited" {
-  background "$REDLOCK" run --ttl 1s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready"
-  wait_for "$SCRATCH/ready"
+  start_job --ttl 1s
   local server
   for server in A B C; do cli "$server" set L somebody >/dev/null; done
   await -80 "$BACKGROUND_PID"
@@ -173,8 +171,7 @@ night_run() {
 }
 
 @test "history: while nobody can tell who has the lock, a run that may go on has not ended" {
-  background "$REDLOCK" run --ttl 60s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready"
-  wait_for "$SCRATCH/ready"
+  start_job --ttl 60s
   wait_until "$BOUND" logged C acquired
   pause_server A
   pause_server B
@@ -187,26 +184,6 @@ night_run() {
   resume_server B
   history --json L
   is 'r[0]["outcome"], r[0]["has_lock"]' "('running', True)"
-}
-
-all_acquired() { [[ $(cli C xlen "$LOG") == "$1" ]]; }
-@test "history: while nobody can tell who has the lock, none of its readers has ended" {
-  local at
-  for at in 1 2 3; do
-    background "$REDLOCK" run -s --ttl 60s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready$at"
-    wait_for "$SCRATCH/ready$at"
-  done
-  wait_until "$BOUND" all_acquired 3
-  pause_server A
-  pause_server B
-  history -69 --json L
-  is '[run["outcome"] for run in r], [run["has_lock"] for run in r]' '([None, None, None], [None, None, None])'
-  history --failed L
-  refute_contains "$output" 'never ended'
-  resume_server A
-  resume_server B
-  history --json L
-  outcomes 'running running running'
 }
 
 # read_by_many: beside those that read L, another 119 do, for a shorter time than 10 minutes, and the time of one is over.

@@ -74,8 +74,7 @@ is_locked() {
   before=$(now_ms)
   cli A set L somebody px 1500 >/dev/null
   cli B set L somebody px 1500 >/dev/null
-  background "$REDLOCK" run -w 30 L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/ready"
-  wait_for "$SCRATCH/ready"
+  start_job -w 30
   since=$("$REDLOCK" status --json L | sed -n 's/^ *"since_ms": \([0-9]*\),.*/\1/p' | head -n 1)
   # By when the request was sent that got it, which may be a little before the 1.5 s are over.
   assert_between "$((before + 700))" "$since" "$(now_ms)"

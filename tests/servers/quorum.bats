@@ -202,8 +202,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
 
 @test "quorum: if too few servers answer, a waiter says that the holder's list is another one: ours may be old" {
   servers 3
-  background "$REDLOCK" run -S "$A_URI" -S "$B_URI" L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/held"
-  wait_for "$SCRATCH/held"
+  start_job -S "$A_URI" -S "$B_URI"
   background bash -c 'exec "$REDLOCK" run -v L -- true 2>"$0"' "$SCRATCH/words"
   wait_until "$BOUND" has_text "$SCRATCH/words" 'both exclude each other'
   kill_server B
@@ -234,8 +233,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   kill -TERM "$holder"
   await "$holder"
   # The same servers in another order are the same.
-  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/again"
-  wait_for "$SCRATCH/again"
+  start_job
   run -1 --separate-stderr "$REDLOCK" run -w 0.8 -S "$C_URI" -S "$B_URI" -S "$A_URI" L -- true
   [[ $stderr != *'other servers'* ]] || fail "$stderr"
 }

@@ -223,6 +223,12 @@ class Terminal:
         self.expect(re.escape(PROMPT))
         until("the shell in the foreground", lambda: self.foreground() == self.pid)
 
+    def back(self, status=None):
+        """Until the shell asks for the next command, all in order; with that status of the last one."""
+        self.prompt()
+        self.in_order()
+        assert status is None or self.status() == status, f"status not {status}"
+
     def run(self, command):
         """Types a command that ends by itself; returns what it showed."""
         self.type(command + "\n")

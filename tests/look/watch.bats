@@ -81,14 +81,12 @@ at.expect("redlock status L 'a b'  ")
 at.expect("L: free")
 at.type(CTRL_Z)
 at.expect(r"\x1b\[\?1049l")
-at.prompt()
-at.in_order()
+at.back()
 at.type("fg\n")
 at.expect(r"\x1b\[\?1049h(.|\n)*L: free")
 os.kill(at.foreground(), signal.SIGTERM)
 at.expect(r"\x1b\[\?1049l")
-at.prompt()
-assert at.status() == 143
+at.back(143)
 CODE
   kill_server B
   kill_server C

@@ -18,8 +18,7 @@ for shell in SHELLS:
     job = Job("lines").typed(at)
     for times in 1, 2:
         at.type(CTRL_Z)
-        at.prompt()
-        at.in_order()
+        at.back()
         assert job.process.stopped() and job.supervisor.stopped() and job.worker.running()
         if times == 1:
             beyond = boot_ms() + 2500
@@ -88,9 +87,7 @@ for shell in SHELLS:
             job.log.wait("INT")
         job.log.end()
         at.type("\n")
-        at.prompt()
-        at.in_order()
-        assert at.status() == 5
+        at.back(5)
         assert job.log.count("INT") == (wrapper == Job.REDLOCK)
 SCENARIO
 }
@@ -122,8 +119,7 @@ for shell in SHELLS:
         assert wrapper == Job.FLOCK or held("L")
         at.type("fg\n")
         at.expect("\nhello")
-        at.prompt()
-        at.in_order()
+        at.back()
 SCENARIO
 }
 
@@ -183,8 +179,7 @@ job.worker.kill("KILL")
 until("the lease is over", lambda: not held("L"))
 last = job.log.last_beat()
 at.type("fg\n")
-at.prompt()
-assert at.status() == 80
+at.back(80)
 assert job.process.gone() and job.log.last_beat() == last and job.log.count("CONT") == 0
 at.in_order()
 SCENARIO
@@ -199,16 +194,14 @@ for shell in SHELLS:
     until("the worker's end", job.worker.gone)
     for times in 1, 2:
         at.type(CTRL_Z)
-        at.prompt()
-        at.in_order()
+        at.back()
         assert job.process.stopped() and job.supervisor.stopped()
         at.type("fg\n")
         job.log.wait_beat()
         at.type("again\n")
         job.log.wait("line", times)
     job.log.end()
-    at.prompt()
-    at.in_order()
+    at.back()
     at.hang_up()
     redis("del", "L")
 SCENARIO
@@ -274,8 +267,7 @@ for shell in SHELLS:
         at.type("one\n")
         job.log.wait("line")
         job.log.end()
-        at.prompt()
-        assert at.status() == 5
+        at.back(5)
         at.in_order()
 SCENARIO
 }
@@ -361,9 +353,7 @@ for shell in SHELLS:
         at.type("one\n")
         job.log.wait("line", times)
     at.type(CTRL_C)
-    at.prompt()
-    at.in_order()
-    assert at.status() == 130
+    at.back(130)
     assert not held("L") and not held("M")
 SCENARIO
 }
@@ -388,17 +378,14 @@ for outer in SHELLS:
         at.expect("INNER> $")
         if inner == "bash":
             at.type("kill -STOP $$\n")
-            at.prompt()
-            at.in_order()
+            at.back()
             assert held("L")
             at.type("fg\n")
             until("it has the terminal", lambda: at.foreground() not in (at.pid, -1))
             at.type("\n")
             at.expect("INNER> $")
         at.type("exit 3\n")
-        at.prompt()
-        at.in_order()
-        assert at.status() == 3
+        at.back(3)
         assert not held("L")
 SCENARIO
 }
@@ -411,18 +398,15 @@ for shell in SHELLS:
     at.type('"$REDLOCK" run -vv L -- sh -c "exit 6"\n')
     at.expect('lock "L" is held by')
     at.type(CTRL_Z)
-    at.prompt()
-    at.in_order()
+    at.back()
     at.type("fg\n")
     until("it has the terminal", lambda: at.foreground() not in (at.pid, -1))
     if shell == "bash":
         at.type(CTRL_C)
-        at.prompt()
-        assert at.status() == 130
+        at.back(130)
     else:
         redis("del", "L")
-        at.prompt()
-        assert at.status() == 6
+        at.back(6)
     at.in_order()
 SCENARIO
 }

@@ -27,11 +27,9 @@ for shell in SHELLS:
         if "|" in form or "sh -c" in form:  # the cat and the sh have died of it
             until("the job's end", job.process.gone)
         else:
-            at.prompt()
-            assert at.status() == 5
+            at.back(5)
         at.type("\n")
-        at.prompt()
-        at.in_order()
+        at.back()
         until("the lock is free", lambda: not held("L"))
         assert job.log.count("INT") == job.log.count("QUIT") == 1, job.log.lines()
 SCENARIO
@@ -45,9 +43,7 @@ for shell in SHELLS:
     for key, status in (CTRL_C, 130), (CTRL_BACKSLASH, 131):
         job = Job("mortal noecho").typed(at)
         at.type(key)
-        at.prompt()
-        at.in_order()
-        assert at.status() == status
+        at.back(status)
         assert not held("L")
 SCENARIO
 }
@@ -61,9 +57,7 @@ for shell in SHELLS:
     at.type(f"{Job.REDLOCK} sh -c 'sleep 60 & echo $! >>{escaped(pids)}; sleep 60 & echo $! >>{escaped(pids)}; wait'\n")
     until("two commands", lambda: os.path.exists(pids) and len(open(pids).readlines()) == 2)
     at.type(CTRL_C)
-    at.prompt()
-    at.in_order()
-    assert at.status() == 130
+    at.back(130)
     assert not held("L")
     assert all(Process(int(pid)).gone() for pid in open(pids))
 SCENARIO
@@ -78,9 +72,7 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
     job.log.wait("key", 3)
     assert [line[1] for line in job.log.lines() if line[0] == "key"] == ["97", "3", "26"]
     job.log.end()
-    at.prompt()
-    at.in_order()
-    assert at.status() == 5
+    at.back(5)
     job = Job("lines", wrapper).typed(at)
     at.type("one\n")
     job.log.wait("line")
@@ -107,8 +99,7 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
         at.expect("the pager got <a>")
         job.log.end()
         at.type("\n")
-        at.prompt()
-        at.in_order()
+        at.back()
 SCENARIO
 }
 
@@ -167,8 +158,7 @@ for name, (way, status, shells) in ways.items():
         job = Job("mortal noecho").typed(at)
         assert not at.echoes()
         way(job)
-        at.prompt()
-        at.in_order()
+        at.back()
         assert at.status() == status, name
         until("the job's end", job.process.gone)
         until("the worker's end", job.worker.gone)
@@ -219,8 +209,7 @@ assert held("L")
 redis("del", "L")  # lost, and said
 until("redlock's end", job.supervisor.gone)
 at.type("\x11")
-at.prompt()
-at.in_order()
+at.back()
 SCENARIO
 }
 

@@ -61,6 +61,13 @@ waiter() {
   wait_until "$BOUND" hears "$BACKGROUND_PID"
 }
 
+# line_up NAME…: hold, and these waiters in their order.
+line_up() {
+  local each
+  hold
+  for each in "$@"; do waiter "$each"; done
+}
+
 # began_at NAME: prints when the job of that waiter began, in ms.
 began_at() { awk -v name="$1" '$1 == "start" && $2 == name { print $3 }' "$LOG"; }
 

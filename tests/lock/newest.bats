@@ -84,8 +84,7 @@ three_of_them() {
 
 @test "newest: the newest is killed; the next release serves who is left" {
   servers 3
-  hold
-  waiter plain
+  line_up plain
   came first
   kill -STOP "$first"
   came second

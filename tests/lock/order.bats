@@ -167,8 +167,7 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
 
 @test "order: a run that does not wait gets the lock if only a stopped waiter stands in the queue" {
   servers 1
-  hold
-  waiter one
+  line_up one
   freeze "$one"
   released
   run -0 --separate-stderr "$REDLOCK" run -n L -- true
@@ -249,8 +248,7 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
 
 @test "order: a release of which nobody hears is found out within 6 s" {
   servers 1
-  hold
-  waiter one
+  line_up one
   cli A client kill type pubsub >/dev/null
   released
   ends_well one
@@ -462,10 +460,7 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
 
 @test "order: nothing is left when everybody has gone, of the killed for 20 s" {
   servers 3
-  hold
-  waiter one
-  waiter two
-  waiter three
+  line_up one two three
   local dead server
   dead=$(waiter_of "$three")
   kill -TERM "$one"
@@ -486,9 +481,7 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
     cli "$server" del "$QUEUE" "$ALIVE" "$WAITERS" "$TURN" >/dev/null
   done
   # Immediately if nobody was killed.
-  hold
-  waiter one
-  waiter two
+  line_up one two
   kill -TERM "$two"
   await "$two"
   released

@@ -50,9 +50,7 @@ teardown() { stop_all; }
 
 @test "queue: --max-waiting ends a run that finds as many waiters, and history counts it among those refused" {
   servers 3
-  hold
-  waiter one
-  waiter two
+  line_up one two
   local before=$EPOCHSECONDS
   run -1 --separate-stderr "$REDLOCK" run --max-waiting 2 -w 600 L -- touch "$SCRATCH/ran"
   assert_contains "$stderr" '; 2 runs wait already (--max-waiting 2), giving up (status 1)'
@@ -128,9 +126,7 @@ queued_for_good() {
 
 @test "queue: a waiter that was killed is in it until its time is over, and holds nobody up" {
   servers 1
-  hold
-  waiter one
-  waiter two
+  line_up one two
   kill -KILL "$one"
   wait_gone "$one"
   wait_until "$BOUND" listening 1
@@ -154,8 +150,7 @@ queued_for_good() {
 
 @test "queue: nor does a dead one that still counts: the turn goes to the first that listens" {
   servers 3
-  hold
-  waiter one
+  line_up one
   local dead
   dead=$(waiter_of "$one")
   waiter two
@@ -276,8 +271,7 @@ limited() {
 
 @test "queue: odd entries in it: valid facts are told, and present waiters are woken" {
   servers 1
-  hold
-  waiter one
+  line_up one
   local later=$(($(now_ms) + 15000)) long
   long=$(head -c 100000 /dev/zero | tr '\0' x)
   cli A zadd "$QUEUE" 1 none 2 empty 3 words 4 late 5 never 6 past 7 text 8 json inf forever -inf ever \
@@ -323,8 +317,7 @@ limited() {
 
 @test "queue: a flood of word is no flood of questions" {
   servers 1
-  hold
-  waiter one
+  line_up one
   local channel before began most
   channel="redlock:{L}:wake:$(cli A zrange "$QUEUE" 0 0)"
   before=$(evals A)
@@ -359,8 +352,7 @@ limited() {
 
 @test "queue: each request forgets some of those whose time is over, and never looks at all of them" {
   servers 1
-  hold
-  waiter one
+  line_up one
   local name
   name=$(waiter_of "$one")
   plant A 200 1 -1 '{}'

@@ -15,8 +15,7 @@ teardown() { stop_all; }
 
 @test "woken: word makes a waiter ask immediately, however long it would rest" {
   servers 1
-  hold
-  waiter one
+  line_up one
   local channel round before
   channel="redlock:{L}:wake:$(cli A zrange "$QUEUE" 0 0)"
   # By itself it asks every 1.7 s.
@@ -38,10 +37,7 @@ teardown() { stop_all; }
 # release.
 @test "woken: a release wakes the first one, and tells the second one to be ready" {
   servers 1
-  hold
-  waiter one
-  waiter two
-  waiter three
+  line_up one two three
   local first second third
   read -r first second third < <(in_queue A | paste -sd ' ')
   listen_in A
@@ -60,9 +56,7 @@ teardown() { stop_all; }
 # One that is stopped is passed over: the second one gets the lock when the turn of the first one ends.
 @test "woken: a first waiter that is stopped holds up the second one for half a second" {
   servers 1
-  hold
-  waiter one
-  waiter two
+  line_up one two
   kill -STOP "$one"
   wait_until "$BOUND" stopped "$one"
   local before
@@ -164,9 +158,7 @@ one_waits() {
 
 @test "woken: by a waiter that was woken and gives up instead" {
   servers 1
-  hold
-  waiter one
-  waiter two
+  line_up one two
   local second
   second=$(waiter_of "$two")
   kill -STOP "$one"

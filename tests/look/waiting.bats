@@ -52,9 +52,7 @@ pretend() {
 }
 
 @test "waiting: who, what and how long, in the order in which they came" {
-  hold
-  waiter one
-  waiter two
+  line_up one two
   status -0 L
   silent
   has " waiting $(me) (pid $one, bash -c 'echo " " $(me) (pid $two, bash -c 'echo "

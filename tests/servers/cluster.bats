@@ -139,7 +139,7 @@ teardown() { stop_all; }
   REDLOCK_SERVERS=$(seeds C5) assert_free "$LOCK"
   # None.
   local uri="redis+cluster://127.0.0.1:$CLOSED_PORT,127.0.0.2:$CLOSED_PORT,127.0.0.3:$CLOSED_PORT"
-  REDLOCK_SERVERS=$uri,127.0.0.4:$CLOSED_PORT run -69 --separate-stderr "$REDLOCK" run -n --server-wait 0.1 "$LOCK" -- true
+  REDLOCK_SERVERS=$uri,127.0.0.4:$CLOSED_PORT run_redlock run -69 -n --server-wait 0.1 "$LOCK" -- true
   assert_one_line "$stderr" "${uri%%,*} and 3 more: none of its 4 nodes can be used; node 127.0.0.1:$CLOSED_PORT: "
   # None, and no other is known.
   REDLOCK_SERVERS=redis+cluster://127.0.0.1:$CLOSED_PORT run -69 --separate-stderr \

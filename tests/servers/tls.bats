@@ -284,7 +284,7 @@ config"
   start_tls_server B server
   start_tls_server C server
   pause_server B
-  timed_below 900 -0 "$REDLOCK" run -vv -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- echo in # connecting may take 1 s
+  timed_below 900 -0 "$REDLOCK" run -vv -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- echo in # to connect: 1 s
   run -69 --separate-stderr "$REDLOCK" run --server-wait 300ms -S "$B_TLS_URI" L -- true
   assert_contains "$stderr" 'no TLS handshake within 1000 ms'
 }

@@ -40,6 +40,9 @@ hold_twice() {
   wait_for "$INNER"
 }
 
+# end_hold [-STATUS]: the job of hold ends, and redlock does, with that status.
+end_hold() { let_go && await "$@" "$HOLDER"; }
+
 # renew_soon SERVER: sends the holders a message there, so that they renew immediately: a server that has forgotten
 # a lock gets it back.
 renew_soon() {

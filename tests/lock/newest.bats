@@ -52,8 +52,7 @@ three_of_them() {
   ! gone "$plain" || fail 'the one without --newest gave way'
   came fourth -E 75
   superseded "$third" fourth 75
-  let_go
-  await "$HOLDER"
+  end_hold
   await -0 "$plain"
   await -0 "$fourth"
   [[ $(ran) == 'plain fourth' ]] || fail "$(ran)"

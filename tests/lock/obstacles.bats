@@ -40,8 +40,7 @@ herd() {
   cli C set L left-over px 600000 >/dev/null
   cut_off 3
   : >"$LOG"
-  let_go
-  await "$HOLDER"
+  end_hold
   herd 5
   [[ $(grep -c start "$LOG") == 1 ]] || fail "$(cat "$LOG")"
   assert_no_overlap <(grep -v holder "$LOG")

@@ -58,8 +58,7 @@ overtaken() {
 # released: lets the holder go and waits for its end; sets $released, the time before that.
 released() {
   released=$(now_ms)
-  let_go
-  await "$HOLDER"
+  end_hold
 }
 
 # ends_well NAME…: each ends with 0.

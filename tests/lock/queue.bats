@@ -233,8 +233,7 @@ limited() {
   run -1 "$REDLOCK" run -S "unix://blind:password@${A_URI#unix://}" -w 1s L -- true
   [[ $(until_when A planted1) == "$counts" ]] || fail "$counts has become $(until_when A planted1)"
   [[ $(in_queue A) == $'planted1\nplanted2' ]] || fail "$(in_queue A)"
-  let_go
-  await "$HOLDER"
+  end_hold
   # It finds the lock free, and gives nobody the turn.
   plant A 1 1000 40000 '{}'
   run -0 "$REDLOCK" run -S "unix://blind:password@${A_URI#unix://}" -n L -- true
@@ -289,8 +288,7 @@ limited() {
   ((${#output} < 10000)) || fail "${#output} characters"
   waiting L
   is "$one in [w['pid'] for w in l['waiters']]" True
-  let_go
-  await "$HOLDER"
+  end_hold
   word A free "$(waiter_of "$one")" # or it asks within 5 s
   await -0 "$one"
 }
@@ -309,8 +307,7 @@ limited() {
   has ' 5001 '
   waiting L
   is 'l["waiting"], len(l["waiters"])' '(5001, 20)'
-  let_go
-  await "$HOLDER"
+  end_hold
   word A free "$(waiter_of "$waits")" # or it asks within 5 s
   await -0 "$waits"
 }

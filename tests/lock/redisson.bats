@@ -35,10 +35,7 @@ theirs() { cli "$1" eval "$LOCK_SCRIPT" 1 L 30000 "${2-$ID}"; }
 unlock() { cli "$1" eval "$UNLOCK_SCRIPT" 2 L "$CHANNEL" 0 30000 "${2-$ID}"; }
 
 # finish: lets the holder go; it ends well.
-finish() {
-  let_go
-  await -0 "$HOLDER"
-}
+finish() { end_hold -0; }
 
 # listen SERVER CHANNEL…: $HEARD gets what Redisson hears there.
 listen() {

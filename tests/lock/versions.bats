@@ -59,8 +59,7 @@ excludes() {
   assert_kept_out "$2" run -s -w 1
   assert_kept_out "$2" run --slots 2 -n
   run -1 "$2" acquire -n "$LOCK"
-  let_go
-  await -0 "$HOLDER"
+  end_hold -0
   [[ $("$2" run -n "$LOCK" -- echo ran) == ran ]]
 }
 @test "versions: two protocols exclude each other, and name the holder" { both_ways excludes; }
@@ -226,8 +225,7 @@ tells() {
   refute_contains "$output" warning
   run --separate-stderr "$2" check "$LOCK"
   assert_contains "$output" '3 of 3 servers usable, 0 failures'
-  let_go
-  await "$HOLDER"
+  end_hold
   run -3 "$2" run "$LOCK" -- sh -c 'exit 3'
   wait_until "$BOUND" told_of_both "$1"
   wait_until "$BOUND" told_of_both "$2"

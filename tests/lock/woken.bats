@@ -164,8 +164,7 @@ one_waits() {
   kill -STOP "$one"
   wait_until "$BOUND" stopped "$one"
   listen_in A
-  let_go
-  await "$HOLDER"
+  end_hold
   kill -TERM "$one"
   kill -CONT "$one"
   # It may win before it hears that it shall end. Either way it releases its votes, leaves,
@@ -186,8 +185,7 @@ one_waits() {
   listen_in A
   cli A pexpire L 3000 >/dev/null
   end=$(($(now_ms) + 2900))
-  let_go
-  await "$HOLDER"
+  end_hold
   wait_until "$BOUND" eval '[[ $(calls A | wc -l) -ge 2 ]]'
   [[ $(calls A | sed 's/.*wake:\([0-9a-f]*\)" "\([a-z]*\) .*/\1 \2/') == "$first cools"$'\n'"$second cools" ]] || fail "$(calls A)"
   cools A L || fail "the lock: $(cli A get L)"

@@ -27,17 +27,14 @@ last() {
 }
 
 # pids_of_job [NAME]: prints the PIDs of all processes of the job that beat, or of those with that name.
-# shellcheck disable=SC2120 # some suites give a name
 pids_of_job() {
   awk -v name="${1-}" '$(NF - 1) == "pid" && (name == "" || $1 == name) { print $NF }' "$LOG" 2>/dev/null
 }
-# shellcheck disable=SC2119
 has_processes() { [[ $(pids_of_job | wc -l) == "$1" ]]; }
 
 # job_is_gone: none of its processes runs.
 job_is_gone() {
   local pid
-  # shellcheck disable=SC2119
   for pid in $(pids_of_job); do gone "$pid" || return 1; done
 }
 

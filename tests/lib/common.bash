@@ -503,27 +503,38 @@ await_server() {
 
 pid_of() { local -n server_pid=${1}_PID && echo "$server_pid"; }
 
-# pause_server NAME: stops it with SIGSTOP; its socket still takes connections.
+# pause_server NAME…: stops it with SIGSTOP; its socket still takes connections.
 pause_server() {
-  kill -STOP "$(pid_of "$1")"
-  wait_until "$BOUND" stopped "$(pid_of "$1")"
+  local name
+  for name in "$@"; do
+    kill -STOP "$(pid_of "$name")"
+    wait_until "$BOUND" stopped "$(pid_of "$name")" || return 1
+  done
 }
 
-# resume_server NAME: SIGCONT.
-resume_server() { kill -CONT "$(pid_of "$1")"; }
+# resume_server NAME…: SIGCONT.
+resume_server() {
+  local name
+  for name in "$@"; do kill -CONT "$(pid_of "$name")"; done
+}
 
-# kill_server NAME: SIGKILL; returns when it is dead and refuses connections.
+# kill_server NAME…: SIGKILL; returns when it is dead and refuses connections.
 kill_server() {
-  local pid
-  pid=$(pid_of "$1")
-  kill -KILL "$pid"
-  wait "$pid" 2>/dev/null || true
+  local name pid
+  for name in "$@"; do
+    pid=$(pid_of "$name")
+    kill -KILL "$pid"
+    wait "$pid" 2>/dev/null || true
+  done
 }
 
-# restart_server NAME: kills it if it runs and starts it again, empty, at the same addresses.
+# restart_server NAME…: kills it if it runs and starts it again, empty, at the same addresses.
 restart_server() {
-  not_ours "$(pid_of "$1")" || kill_server "$1"
-  launch_server "$1" "$SCRATCH/server.$1" || fail "server $1 does not come back"
+  local name
+  for name in "$@"; do
+    not_ours "$(pid_of "$name")" || kill_server "$name"
+    launch_server "$name" "$SCRATCH/server.$name" || fail "server $name does not come back" || return 1
+  done
 }
 
 # cli NAME ARG…: redis-cli to that server, over its Unix socket. One that is stopped does not answer: the limit of

@@ -81,8 +81,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 
 @test "acquire: too few servers: 69, and nothing is left" {
   servers 3
-  kill_server A
-  kill_server B
+  kill_server A B
   run -69 --separate-stderr "$REDLOCK" acquire --server-wait 0.3 L
   [[ -z $output ]] || fail "$output"
   assert_one_line "$stderr"
@@ -282,8 +281,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
 @test "renew, release: a restarted minority is not the end of the lock, a majority is" {
   servers 3
   acquire L
-  restart_server A
-  restart_server B
+  restart_server A B
   renew L "$token"
   assert_80
   release L "$token"
@@ -294,8 +292,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
 @test "renew, release: too few servers: 69, said in one line" {
   servers 3
   acquire L
-  kill_server A
-  kill_server B
+  kill_server A B
   renew -69 --server-wait 0.3 L "$token"
   assert_one_line "$stderr" 'cannot reach enough servers (2 of 3 needed)'
   release -69 -q --server-wait 0.3 L "$token"

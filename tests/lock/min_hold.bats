@@ -78,8 +78,7 @@ teardown() { stop_all; }
     sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/job" "$SCRATCH/end"
   wait_for "$SCRATCH/job"
   wait_until_settled A B C # a renewal between the two would give A its key back
-  restart_server A
-  restart_server B
+  restart_server A B
   echo >"$SCRATCH/end"
   await -80 "$BACKGROUND_PID"
   wait_until "$BOUND" has_no_keys C

@@ -128,8 +128,7 @@ older_than_a_second() {
   servers 3
   job
   wait_for_key C "$MARK"
-  restart_server A
-  restart_server B
+  restart_server A B
   [[ $(cli A exists "$MARK") == 0 ]]
   job
   assert_ran 1

@@ -173,15 +173,13 @@ night_run() {
 @test "history: while nobody can tell who has the lock, a run that may go on has not ended" {
   start_job --ttl 60s
   wait_until "$BOUND" logged C acquired
-  pause_server A
-  pause_server B
+  pause_server A B
   history -69 L
   has ' not known '
   refute_contains "$output" 'never ended'
   history --json L
   is 'r[0]["outcome"], r[0]["has_lock"]' '(None, None)'
-  resume_server A
-  resume_server B
+  resume_server A B
   history --json L
   is 'r[0]["outcome"], r[0]["has_lock"]' "('running', True)"
 }

@@ -88,8 +88,7 @@ os.kill(at.foreground(), signal.SIGTERM)
 at.expect(r"\x1b\[\?1049l")
 at.back(143)
 CODE
-  kill_server B
-  kill_server C
+  kill_server B C
   scenario <<'CODE'
 at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "100ms"], 60)
 at.expect("connection refused")

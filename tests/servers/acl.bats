@@ -238,8 +238,7 @@ two_forget() {
   export REDLOCK_RESTART_GRACE=60s
   run_lock -7
   kill_server A
-  restart_server B
-  restart_server C
+  restart_server B C
   run_lock --server-wait 300ms
 }
 

@@ -152,8 +152,7 @@ teardown() { stop_all; }
 @test "cluster: seeds that are stopped, unknown or no servers of Redis do not keep us from the next one" {
   quiet_cluster 3 1
   lock_at C2
-  pause_server C4
-  pause_server C6
+  pause_server C4 C6
   # Each one costs a part of the second for connecting. -n gives up after two.
   REDLOCK_SERVERS=$(seeds C4 C6 C1) run "$REDLOCK" run -n "$LOCK" -- true
   assert_status 0
@@ -228,14 +227,12 @@ teardown() { stop_all; }
   CLUSTER_NODE_TIMEOUT=500 start_cluster 3 0
   export REDLOCK_SERVERS=$CLUSTER_URI
   lock_at C3
-  pause_server C1
-  pause_server C2
+  pause_server C1 C2
   wait_until "$BOUND" is_down C3
   REDLOCK_SERVERS=$(seeds C3) run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   assert_status 69
   assert_one_line "$stderr" 'is part of a Redis Cluster that is down'
-  resume_server C1
-  resume_server C2
+  resume_server C1 C2
   await_cluster
   assert_free "$LOCK"
 }

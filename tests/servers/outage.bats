@@ -112,13 +112,13 @@ released() {
 }
 
 @test "a job is dead before its lease ends when two of three servers are stopped under it" {
-  two_hang() { pause_server A && pause_server B; }
+  two_hang() { pause_server A B; }
   assert_dies_in_time 3 two_hang C
   ! kept_up || assert_named_once "$(grep 'stopping the job' <<<"$stderr")" A B
 }
 
 @test "a job is dead before its lease ends when three of five servers are killed under it" {
-  three_die() { kill_server A && kill_server B && kill_server C; }
+  three_die() { kill_server A B C; }
   assert_dies_in_time 5 three_die D E
   ! kept_up || assert_named_once "$(grep 'stopping the job' <<<"$stderr")" A B C
 }
@@ -126,8 +126,7 @@ released() {
 @test "a job is warned about before it is stopped, and saved if the servers come back in time" {
   servers 3
   start_job --ttl 12s # renewed every 4 s, stopped 2.3 s before the end
-  pause_server A
-  pause_server B
+  pause_server A B
   wait_for_line "$BACKGROUND_ERR" "cannot be renewed"
   resume_server A
   wait_for_line "$BACKGROUND_ERR" "renewed again"
@@ -160,8 +159,7 @@ hung_up_by() {
   worker=$(child_of "$BACKGROUND_PID")
   kill -STOP "$worker"
   wait_until "$BOUND" stopped "$worker"
-  kill_server A
-  kill_server B
+  kill_server A B
   launch_server A "$SCRATCH/server.A"
   launch_server B "$SCRATCH/server.B"
   # That both have hung up comes over a slow line, too: or only one of them is asked again, and repaired.
@@ -242,8 +240,7 @@ assert_release_prompt() {
   servers 3
   start_job "${PATIENTLY[@]}"
   wait_until_settled A B C # a renewal between the two would give A its key back
-  restart_server A
-  restart_server B
+  restart_server A B
   let_go
   await -80 "$JOB"
   assert_named_once "$stderr" A B

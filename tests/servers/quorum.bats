@@ -62,9 +62,7 @@ assert_unavailable() {
 
 @test "no job runs with three of five servers stopped: 69, and nothing is left on any" {
   servers 5
-  pause_server B
-  pause_server C
-  pause_server D
+  pause_server B C D
   assert_unavailable B C D
   wait_until_free A E
   local server
@@ -86,8 +84,7 @@ assert_unavailable() {
 
 @test "a job that waits for a quorum runs when one more server comes back" {
   servers 3
-  kill_server A
-  kill_server B
+  kill_server A B
   start_waiting
   launch_server B "$SCRATCH/server.B"
   await -0 "$BACKGROUND_PID" 20
@@ -153,8 +150,7 @@ start_waiting() {
 
 @test "the quorum is one of the configured servers, not of those that answer" {
   servers 5
-  kill_server A
-  kill_server B
+  kill_server A B
   cli C set L theirs px 60000
   run -1 "$REDLOCK" run -n L -- echo ran # of three that answer, two would grant
   [[ -z $output ]] || fail "the job ran"
@@ -205,8 +201,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   start_job -S "$A_URI" -S "$B_URI"
   background bash -c 'exec "$REDLOCK" run -v L -- true 2>"$0"' "$SCRATCH/words"
   wait_until "$BOUND" has_text "$SCRATCH/words" 'both exclude each other'
-  kill_server B
-  kill_server C
+  kill_server B C
   wait_until "$BOUND" has_text "$SCRATCH/words" \
     "uses another list of servers (without $C_URI), ours may be out of date"
 }

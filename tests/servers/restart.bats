@@ -65,8 +65,7 @@ age() {
   local began
   for _ in {1..5}; do # on a loaded machine the grace may be over before redlock has asked
     began=$(now_ms)
-    restart_server A
-    restart_server B
+    restart_server A B
     run --separate-stderr "$REDLOCK" run --ttl 3s -w 1 L -- true
     (($(now_ms) - began >= 3000)) || break
   done
@@ -134,9 +133,7 @@ age() {
       5) pause_server B ;;
       6) resume_server B ;;
       7)
-        restart_server A
-        restart_server B
-        restart_server C
+        restart_server A B C
         ;;
     esac
     fence=$("$REDLOCK" run -w 10 L -- sh -c 'echo $REDLOCK_FENCE')

@@ -299,8 +299,7 @@ stand_before() {
 
 @test "progress: on a terminal it tells how many servers answer" {
   servers 3
-  kill_server B
-  kill_server C
+  kill_server B C
   progress_scenario <<'SCENARIO'
 at = waiter(1000, "--server-wait", "60s", "deploy-shop", "--", "true")
 at.until_line(r"redlock: unix://.*/server.B/sock: connection refused.*; 1 of 3 servers answer, 2 needed, trying for another 5\d s", 0)

@@ -209,6 +209,12 @@ one_hold() {
   cli A hset "$HOLDER" "$TOKEN" '{}' "holds:$TOKEN" "$TOKEN 1" "keep:$TOKEN" "$soon" >/dev/null
   answers held leave_held "${hold[@]}" 1000 '{"maintenance":1}'
   assert_between 20000 "$(cli A pttl L)" 40000
+  # The clock was set back by an hour: the next renewal of the run inside cuts the rest.
+  cli A set L "$TOKEN" px 3600000 >/dev/null
+  cli A hset "$HOLDER" "$TOKEN" '{}' "holds:$TOKEN" "$TOKEN 1 $OTHER $((soon + 3600000))" >/dev/null
+  answers held leave_held "${hold[@]}" 1000 '{"maintenance":1}'
+  answers 1 cut 2 L "$HOLDER" "$TOKEN" "$OTHER" 2000
+  assert_between 1 "$(cli A pttl L)" 2000
 }
 
 @test "hold-on-failure: a lock that was revoked before the run failed stays for a run inside, until that has ended" {

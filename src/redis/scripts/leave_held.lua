@@ -28,12 +28,14 @@ elseif value ~= token then
 end
 local keep = tonumber(field(KEYS[2], 'keep:' .. token, 16):match('^%d+$')) or 0
 local left = math.max(rest, keep - clock)
+local present = redis.call('PTTL', KEYS[1])
 -- Somebody may have extended the hold since an earlier request made it.
-local made = field(KEYS[2], token, 8192) == ARGV[4]
-if made or #others > 0 then left = math.max(redis.call('PTTL', KEYS[1]), left) end
-redis.call('PEXPIRE', KEYS[1], left)
--- Processes that joined go on with their holds, and leave ours.
+if field(KEYS[2], token, 8192) == ARGV[4] then left = math.max(present, left) end
+-- Processes that joined go on with their holds, and leave ours. What we asked for is noted, not how long the lock
+-- lives: if the clock was set back, a renewal of theirs cuts the rest.
 local holds = token .. (' %.0f'):format(clock + left) .. table.concat(others)
+if #others > 0 then left = math.max(present, left) end
+redis.call('PEXPIRE', KEYS[1], left)
 redis.pcall('HSET', KEYS[2], token, ARGV[4], 'holds:' .. token, holds)
 redis.pcall('HDEL', KEYS[2], 'keep:' .. token, 'lease:' .. token)
 redis.pcall('PEXPIRE', KEYS[2], left + 10000)

@@ -251,8 +251,8 @@ start_pair() {
   secret=''
   start_server A --tcp
   start_server B --tcp --replicaof "127.0.0.1 $A_PORT"
-  linked() { [[ $(cli B info replication) == *master_link_status:up* ]]; }
-  wait_until "$BOUND" linked
+  # B gets no writes before its first acknowledgement, up to 1 s after it says that its link is up.
+  [[ $(printf 'set written x px 60000\nwait 1 20000\n' | cli A) == *1 ]] || fail 'A has no replica'
   lead_to A
   export REDLOCK_SERVERS=$SCRATCH_URI/end
 }

@@ -278,7 +278,7 @@ MISTAKES = [
       "REDLOCK_STAGE is believed from anybody", ["lock/also: what cannot be is refused"]),
     M("run/stage.cc", "if (request.settings.reentrant) check_order", "if (false) check_order",
       "--also waits without end inside a run with one of the names", ["lock/also: inside a run that holds"]),
-    M("run/stage.cc", "id.servers, fmt::join", "\"x\", fmt::join",
+    M("run/stage.cc", "id.servers", "std::string(\"x\")",
       "the same name on other servers is joined", ["unit", "lock/reentrant: another name, and another set"]),
 
     # ---- hold, force

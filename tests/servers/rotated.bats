@@ -176,12 +176,12 @@ moves() {
   export REDLOCK_SERVERS=unix://eve:pw@${A_URI#unix://}
   hold_and_wait
   cli A acl setuser eve -@all >/dev/null
-  wait_for_line "$HOLDER_ERR" 'lacks a permission'
+  wait_for_line "$JOB_ERR" 'lacks a permission'
   wait_for_line "$BACKGROUND_ERR" 'lacks a permission'
   cli A acl setuser eve +@all >/dev/null
   cut A
   recovers A
-  : >"$HOLDER_ERR"
+  : >"$JOB_ERR"
   all_went_on
 }
 

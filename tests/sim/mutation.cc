@@ -99,7 +99,7 @@ constexpr Patch kPatches[] = {
     {"life_uncut", "return redis.call('PEXPIRE',KEYS[1],life)", "return 0"},
     {"place_uncut", "redis.call('ZADD',readers,clock+life,token)\ntrim()", ""},
     {"lock_of_readers_uncut", "clock+life,token)\ntrim()", "clock+life,token)"},
-    {"uptime_negative", "if uptime<0 and first>=clock then", "if false then"},
+    {"uptime_negative", "if age<0 and first>=clock then", "if false then"},
     // The queue: a reader enters before a writer, is woken alone; no turn.
     {"readers_overtake",
      "local ticket=tonumber(ARGV[8])\nlocal owner,left=turn_before(ticket,kind=='none')",

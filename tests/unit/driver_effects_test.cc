@@ -2,6 +2,10 @@
 //
 // A whole driver, with a machine that asks each server once and then has the effects of the test:
 // what the servers hear of them.
+#include <sys/resource.h>
+
+#include <csignal>
+
 #include "answering_servers.h"
 #include "contains.h"
 #include "driver/driver.h"
@@ -72,6 +76,9 @@ std::vector<std::string> heard(const lock::Effects& effects, const records::Hold
       set.ask({.server = server, .attempt = 2, .operation = lock::op::Acquire{}}, os::boot_now());
     }
     driver.finish_requests([&] { return host.replies >= 2 * servers; }, os::boot_now() + 20s);
+    // The other tests of this program need them as they were.
+    ::sigprocmask(SIG_SETMASK, &signals.entry_mask(), nullptr);
+    ::setrlimit(RLIMIT_CORE, &signals.entry_core_limit());
   }
   answering.stop();
   return heard;

@@ -6,7 +6,7 @@ local noted = redis.pcall('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
 if joins then
   try('PEXPIRE', KEYS[2], life + 10000)
   if type(noted) == 'table' then return noted end
-  return {'granted', run_id, uptime, trace, '0', stamp}
+  return {'granted', run_id, age, trace, '0', stamp}
 end
 
 -- One number per token: a repeated request gets the same number again. After a restart the counter may be
@@ -23,4 +23,4 @@ fence = fence or '0'
 try('PEXPIRE', KEYS[3], 2592000000)
 try('HSET', KEYS[2], ARGV[1], ARGV[3], 'fence:' .. ARGV[1], fence)
 try('PEXPIRE', KEYS[2], life + 10000)
-return {'granted', run_id, uptime, trace, fence, stamp}
+return {'granted', run_id, age, trace, fence, stamp}

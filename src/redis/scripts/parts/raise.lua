@@ -7,7 +7,7 @@ end
 local run_id = ''
 local about = redis.pcall('INFO', 'server')
 if type(about) == 'string' then
-  run_id = about:match('^run_id:(%w+)', about:find('run_id:', 1, true)) or ''
+  run_id = about:match('^run_id:(%w+)', about:find('run_id:')) or ''
 end
 
 local last = redis.call('HMGET', KEYS[3], 'value', 'run_id')

@@ -7,7 +7,7 @@
 local list = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
 local holds = list
 -- Nobody joins a maintenance hold: the run that left it has failed.
-if joins and (not ours or field(KEYS[2], ARGV[1], 8192):find('"maintenance":1', 1, true)) then
+if joins and (not ours or field(KEYS[2], ARGV[1], 8192):find('"maintenance":1')) then
   return refuse('refused', '', -2)
 end
 if joins or not ours then
@@ -25,10 +25,10 @@ end
 local about = try('INFO', 'server') or ''
 -- A pattern that begins with ^ is tried at one place, and finding that place in the text is fast.
 local function told(name, pattern)
-  return about:match('^' .. name .. pattern, about:find(name, 1, true))
+  return about:match('^' .. name .. pattern, about:find(name))
 end
 local run_id = told('run_id:', '(%w+)') or ''
-local uptime = tonumber(told('uptime_in_seconds:', '(%-?%d+)')) or 0
+local age = tonumber(told('uptime_in_seconds:', '(%-?%d+)')) or 0
 local away = replica()
 if away then return away end
 
@@ -37,7 +37,7 @@ if away then return away end
 local size = try('HSTRLEN', KEYS[3], 'value') or 0
 local last = size > 1024 and {size .. ' bytes'} or redis.pcall('HMGET', KEYS[3], 'value')
 if last.err then
-  last = {last.err:find('WRONGTYPE', 1, true) and 'type:' .. redis.call('TYPE', KEYS[3]).ok}
+  last = {last.err:find('WRONGTYPE') and 'type:' .. redis.call('TYPE', KEYS[3]).ok}
 end
 local before = 0
 if last[1] then
@@ -46,16 +46,16 @@ if last[1] then
 end
 if not before and not ours then return {'unusable', last[1]:sub(1, 40)} end
 
-local trace = 'none'
-if last[1] then trace = run_id ~= '' and field(KEYS[3], 'run_id', 64) == run_id and 'present' or 'earlier' end
+local trace = not last[1] and 'none' or
+              run_id ~= '' and field(KEYS[3], 'run_id', 64) == run_id and 'present' or 'earlier'
 local grace = tonumber(ARGV[4])
 -- The uptime is a difference of two times of day. If it is negative, the clock was set back since the start: then it
 -- counts from the first question that found it negative, also when the clock has caught up.
-if uptime <= grace and last[1] then
+if age <= grace and last[1] then
   local first = tonumber(field(KEYS[3], run_id, 16)) or clock
-  if uptime < 0 and first >= clock then try('HSET', KEYS[3], run_id, stamp) end
-  uptime = math.max(uptime, (clock - first) / 1000)
+  if age < 0 and first >= clock then try('HSET', KEYS[3], run_id, stamp) end
+  age = math.max(age, (clock - first) / 1000)
 end
-if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and uptime < grace + 1 then
-  return {'fresh', uptime}
+if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and age < grace + 1 then
+  return {'fresh', age}
 end

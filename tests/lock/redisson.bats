@@ -100,7 +100,7 @@ has_waiters() { [[ $(answer A zcard 'redlock:{L}:queue') == "$1" ]]; }
 @test "redisson: what a run of the other kind has left behind takes its own kind; inside that run it joins" {
   local theirs ours held
   for theirs in redlock redisson; do
-    ours=hash
+    ours='hash'
     [[ $theirs != redisson ]] || ours=string
     held=$("$REDLOCK" run --as "$theirs" L -- sh -c 'echo "$REDLOCK_HELD"')
     wait_until_clean A

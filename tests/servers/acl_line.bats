@@ -36,7 +36,7 @@ servers_with() {
     start_server "$server"
     permit "$server" "$@"
     local -n socket=${server}_SOCKET
-    REDLOCK_SERVERS+="unix://cron:password@$socket "
+    REDLOCK_SERVERS+="unix://cron:password@${socket// /%20} "
   done
   export REDLOCK_SERVERS
 }
@@ -115,7 +115,7 @@ ends() {
 @test "acl line: each word that an option adds is needed" {
   local word less all=(-s --newest --build 1 --once 1h "$LOCK")
   start_server A
-  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
   for word in readers newest build 'done' +xdel +xrevrange +xlen; do
     [[ $word == +* ]] || word="~redlock:{$LOCK}:$word"
     permit A "${all[@]}"
@@ -138,7 +138,7 @@ ends() {
 
 @test "acl line: any name, and no other one" {
   start_server A
-  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
   local name other
   for name in 'a*b?c[d]e\f^g' '{t*}"x' "it's a \"name\"" $'caf\xc3\xa9 \\x41' '~&+>'; do
     permit A "$name"
@@ -156,7 +156,7 @@ ends() {
 
 @test "acl line: without a name, for all locks with the prefix" {
   start_server A
-  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
   local prefix
   for prefix in 'app:' 'my "*" app:' '{tag}:' ''; do
     export REDLOCK_PREFIX=$prefix

@@ -29,7 +29,7 @@ user() { [[ $(cli "$1" acl setuser app reset on '>password' '~*' '&*' +@all "${@
 @test "services: MEMORY, INFO, CONFIG, CLIENT, SCRIPT and WAIT, each refused alone" {
   needs_users
   start_server A
-  export REDLOCK_SERVERS=unix://app:password@$A_SOCKET
+  export REDLOCK_SERVERS=unix://app:password@${A_URI#unix://}
   local command
   for command in memory info config client script wait; do
     user A "-$command"

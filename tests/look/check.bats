@@ -439,7 +439,7 @@ restart_these() {
   restart_these B C # which keep nothing
   run -69 "$REDLOCK" run --server-wait 500ms used -- true
   assert_contains "$output" 'was started recently'
-  restart_these B C # the grace begins anew: on a slow machine the run above takes long
+  restart_these B C # the grace begins anew: the run above takes long on a slow machine
   check
   assert_status 69
   found ok trial '3 of 3 votes'

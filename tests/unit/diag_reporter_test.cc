@@ -243,7 +243,7 @@ TEST_CASE("a job that is stopped for its lease: whether the lock has expired is 
             .find("stopping the job although the lock has expired") != std::string::npos);
 }
 
-TEST_CASE("a job that is stopped: for each reason, and who revoked its lock, if a server says so") {
+TEST_CASE("a job is stopped: the message has the reason, and the person who revoked its lock") {
   using enum lock::StopReason;
   const records::Holder by{.host = "db9", .user = "ops"};
   const lock::Complaint revoked{

@@ -133,7 +133,7 @@ refuse() {
   servers 1
   background bash -c 'trap "echo told >>\"$0\"" USR1; echo x >"$0.ready"; while :; do sleep 0.05; done' "$SCRATCH/ward"
   wait_for "$SCRATCH/ward.ready"
-  refuse_later REFUSE_FOR=1000000
+  refuse_later REFUSE_CALL=poll REFUSE_FOR=1000000
   run -0 --separate-stderr "${LATER[@]}" acquire --ttl 2s --keep-for "$BACKGROUND_PID" --on-lost-signal USR1 L
   refuse_now
   wait_for_line "$SCRATCH/ward" told

@@ -43,13 +43,13 @@ constexpr Patch kPatches[] = {
     // After two changes of the list, the number goes on from an old one.
     {"list_ignored", "or field(KEYS[3],'list',8)~=ARGV[10]", ""},
     // A release deletes, or makes cooling, whatever is there.
-    {"release_any", "if value==ARGV[1] or value=='cooling:'..ARGV[1] or", "if true or"},
+    {"release_any", "if value==ARGV[1]or value=='cooling:'..ARGV[1]or", "if true or"},
     {"release_any", "if value~=token and value~=cooling and", "if kind=='none'and"},
     {"cool_any", "if value~=token and value~=cooling and", "if rest<=0 and value~=token and"},
     {"cool_any", "if rest>0 and value==token then", "if rest>0 then"},
     // The hold of a run that failed ends with the lease; or begins when the lock was free.
     {"hold_unkept", "redis.call('PEXPIRE',KEYS[1],left)", ""},
-    {"hold_freed", "local left=math.max(rest,keep - clock)\n",
+    {"hold_freed", "local left=math.max(rest,keep-clock)\n",
      "redis.call('DEL',KEYS[1])\nlocal left=rest\n"},
     // --once
     {"mark_unseen", "if period>0 and(not ours or joins)then", "if false then"},
@@ -61,7 +61,7 @@ constexpr Patch kPatches[] = {
     {"revoked_free", kHeld, "if value and not ours and not string.find(value,'^revoked:')then"},
     {"revoked_free", kSet, kSetAnyway},
     {"revoke_any", "if changed then\nlocal left", "if true then\nlocal left"},
-    {"no_tombstone", "if ARGV[3]==''or not KEYS[2] then return end", "do return end"},
+    {"no_tombstone", "if ARGV[3]==''or not KEYS[2]then return end", "do return end"},
     // What its owner has released is put back; what a keeper released is missing to the owner.
     {"note_unread", "if string.find(' '..field(KEYS[3],'released',8192),",
      "if false and string.find('',"},
@@ -109,7 +109,7 @@ constexpr Patch kPatches[] = {
     // A turn from before the clock was set back counts; one whose owner has left.
     {"turn_endless", "if left<=0 or left>500 then", "if left<=0 then"},
     {"turn_never_ends", "try('ZSCORE',queue,owner)or nil", "try('ZSCORE',queue,owner)or 0"},
-    {"turn_never_ends", "if try('GETRANGE',turn,0,63)==ARGV[2] then try('DEL',turn)end", ""},
+    {"turn_never_ends", "if try('GETRANGE',turn,0,63)==ARGV[2]then try('DEL',turn)end", ""},
     // After a turn that was missed: one waiter is called; those called count on, or no longer.
     {"called_one_by_one", "local crowd=waiter and missed>0", "local crowd=false"},
     {"called_count_on", "if ends>clock+500 then try('ZADD',alive,clock+500,waiter)end", ""},
@@ -124,7 +124,7 @@ constexpr Patch kPatches[] = {
      "local answer=ends>clock and ends<=clock+life and"},
     {"ends_ahead_void", "try('ZADD',alive,ends,each)", "forget(each)"},
     {"ends_uncut", "try('ZADD',alive,ends,each)", ""},
-    {"ticket_of_clock", "math.max(clock,(last[2] or 0)+1)", "clock"},
+    {"ticket_of_clock", "math.max(clock,(last[2]or 0)+1)", "clock"},
     {"refused_out_of_queue", "local stands=enqueue(us,ARGV[3],ticket)", "local stands=false"},
     {"cooling_untold", "string.sub(head,1,8)=='cooling:'then", "false then"},
     // The keys of the queue never expire.

@@ -85,6 +85,7 @@ need_for_all() {
   need clang-format has_command clang-format
   need shellcheck has_command shellcheck
   need valgrind has_command valgrind
+  need liblua5.4-dev pkg-config --exists lua5.4 # redlock_sim_dragonfly
   need debootstrap has_command debootstrap # tests/house/fresh
   need g++-aarch64-linux-gnu has_command aarch64-linux-gnu-g++ # packaging/build-arm64
   need qemu-user has_command qemu-aarch64

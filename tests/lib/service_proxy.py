@@ -9,6 +9,7 @@ declared         a script that uses a key which is not in its KEYS
 keyed            a script without keys
 slots            a message in a script whose channel belongs to another slot than the script's first key
 no-scripts       all scripts
+numbers          (not refused:) a script gets scores as numbers, not as text
 hide=FIELD       INFO does not have that field; several times
 lacks=COMMAND    the server does not know that command; several times
 idle=SECONDS     a connection over which the client has sent nothing for this time is closed
@@ -55,6 +56,10 @@ local function through(ask, fail)
     for _, field in ipairs(command == 'INFO' and type(answer) == 'string' and hidden or {}) do
       answer = string.gsub(answer, field .. ':[^\\r\\n]*\\r?\\n', '')
     end
+    if %s and command == 'ZSCORE' and type(answer) == 'string' then return tonumber(answer) end
+    local scored = false
+    for _, word in ipairs({...}) do scored = scored or word == 'WITHSCORES' end
+    for at = 2, %s and scored and #answer or 0, 2 do answer[at] = tonumber(answer[at]) end
     return answer
   end
 end
@@ -63,7 +68,7 @@ local redis = {call = through(server.call, error), pcall = through(server.pcall,
 """ % (
     ", ".join(f"'{field}'" for field in HIDDEN),
     ", ".join(f"['{command}'] = true" for command in LACKS),
-    *("true" if word in WORDS else "false" for word in ("declared", "slots")),
+    *("true" if word in WORDS else "false" for word in ("declared", "slots", "numbers", "numbers")),
 )
 INFO = PRELUDE + "return redis.call('INFO', unpack(ARGV))"
 known = {}  # SHA-1 of a script → the script

@@ -130,7 +130,7 @@ are_votes_unconnected() { [[ $(cli A client list | grep -c ' sub=0 ') == 1 ]]; }
 
 @test "services: as Dragonfly" {
   start_server A
-  service A declared lacks=WAIT hide=run_id
+  service A declared numbers lacks=WAIT hide=run_id
   export REDLOCK_SERVERS=redis://$SERVICE
   everything
   checks 1 'INFO has no run_id: restarts and two addresses of one server go unnoticed (no restart grace)'

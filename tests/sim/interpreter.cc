@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <lua.hpp>
 #include <stdexcept>
@@ -12,6 +13,20 @@
 namespace redlock::sim {
 
 namespace {
+
+#if LUA_VERSION_NUM < 502
+constexpr bool kDragonfly = false;
+bool lua_isinteger(lua_State* lua, int index) {
+  return lua_isnumber(lua, index) != 0;
+}
+std::size_t lua_rawlen(lua_State* lua, int index) {
+  return lua_objlen(lua, index);
+}
+#else
+// It runs the scripts with Lua 5.4. A script gets scores as numbers, and what it returns is text if
+// Lua has it as a floating-point number, also a whole one.
+constexpr bool kDragonfly = true;
+#endif
 
 constexpr std::size_t kMostWords = 16;
 constexpr std::size_t kMemory = 64U << 20U;
@@ -41,6 +56,9 @@ redis::Value read_value(lua_State* lua) {
     case LUA_TSTRING:
       return {.type = redis::Value::Type::string, .text = std::string(text_at(lua, -1))};
     case LUA_TNUMBER:
+      if (!lua_isinteger(lua, -1)) {
+        return {.type = redis::Value::Type::string, .text = std::string(text_at(lua, -1))};
+      }
       return {.type = redis::Value::Type::integer,
               .integer = static_cast<std::int64_t>(lua_tonumber(lua, -1))};
     case LUA_TBOOLEAN:
@@ -64,7 +82,7 @@ redis::Value read_value(lua_State* lua) {
     if (marked) return value;
   }
   redis::Value value{.type = redis::Value::Type::array};
-  value.elements.reserve(lua_objlen(lua, -1));
+  value.elements.reserve(lua_rawlen(lua, -1));
   for (int at = 1;; ++at) {
     lua_rawgeti(lua, -1, at);
     const bool over = lua_isnil(lua, -1);
@@ -77,7 +95,7 @@ redis::Value read_value(lua_State* lua) {
 /// The table stays the same, which is quicker: no script keeps it.
 void set_words(lua_State* lua, int table, Words words) {
   lua_rawgeti(lua, LUA_REGISTRYINDEX, table);
-  const std::size_t before = lua_objlen(lua, -1);
+  const std::size_t before = lua_rawlen(lua, -1);
   for (std::size_t i = 0; i < std::max(before, words.size()); ++i) {
     if (i < words.size()) {
       push(lua, words[i]);
@@ -87,6 +105,22 @@ void set_words(lua_State* lua, int table, Words words) {
     lua_rawseti(lua, -2, static_cast<int>(i + 1));
   }
   lua_pop(lua, 1);
+}
+
+/// The reply of Dragonfly: scores are numbers in it.
+void make_scores_numbers(lua_State* lua, Words words) {
+  if (words[0] == "ZSCORE" && lua_type(lua, -1) == LUA_TSTRING) {
+    const double score = std::strtod(lua_tostring(lua, -1), nullptr);  // inf, too
+    lua_pop(lua, 1);
+    lua_pushnumber(lua, score);
+  } else if (lua_istable(lua, -1) && std::ranges::find(words, "WITHSCORES") != words.end()) {
+    for (int at = static_cast<int>(lua_rawlen(lua, -1)); at > 0; at -= 2) {
+      lua_rawgeti(lua, -1, at);
+      lua_pushnumber(lua, lua_tonumber(lua, -1));
+      lua_rawseti(lua, -3, at);
+      lua_pop(lua, 1);
+    }
+  }
 }
 
 int new_global_table(lua_State* lua, const char* name) {
@@ -105,9 +139,12 @@ Interpreter::Interpreter(Patches mistakes)
   // LuaJIT before 2022 allows no such memory on x86-64.
   if (lua_ == nullptr) throw std::runtime_error("this Lua does not take our memory");
   lua_gc(lua_, LUA_GCSTOP, 0);
-  for (const lua_CFunction open : {luaopen_base, luaopen_string, luaopen_table, luaopen_math}) {
-    lua_pushcfunction(lua_, open);
-    lua_call(lua_, 0, 0);
+  for (const luaL_Reg& library :
+       {luaL_Reg{"_G", luaopen_base}, luaL_Reg{"string", luaopen_string},
+        luaL_Reg{"table", luaopen_table}, luaL_Reg{"math", luaopen_math}}) {
+    lua_pushcfunction(lua_, library.func);
+    lua_call(lua_, 0, 1);
+    lua_setglobal(lua_, library.name);
   }
 #ifdef LUAJIT_VERSION
   // It finds nothing to compile between that many calls of C functions, and takes long to find that
@@ -152,7 +189,7 @@ void Interpreter::push_reply(const CommandReply& reply) {
     case CommandReply::Kind::nil:
       return lua_pushboolean(lua, 0);
     case CommandReply::Kind::integer:
-      return lua_pushnumber(lua, static_cast<lua_Number>(reply.integer));
+      return lua_pushinteger(lua, reply.integer);
     case CommandReply::Kind::text:
       return push(lua, reply.text);
     case CommandReply::Kind::status:
@@ -213,6 +250,7 @@ int Interpreter::run_command(lua_State* lua, bool raises) {
     if (self->undeclared_.empty()) self->look_for_undeclared(Words(words).first(count));
     const CommandReply& reply = self->keyspace_->run(Words(words).first(count));
     self->push_reply(reply);
+    if (kDragonfly) make_scores_numbers(lua, Words(words).first(count));
     raises = raises && reply.kind == CommandReply::Kind::error;
   } else {
     push_marked(lua, "err", "ERR Lua redis lib command arguments must be strings or integers");

@@ -15,7 +15,7 @@ end
 
 local value = not long(redis.pcall('STRLEN', KEYS[1]), 1024) and redis.pcall('GET', KEYS[1])
 local reads = KEYS[3] and redis.pcall('ZSCORE', KEYS[3], ARGV[1])
-if value == ARGV[1] or type(reads) == 'string' then return {'held'} end
+if value == ARGV[1] or tonumber(reads) then return {'held'} end
 
 -- At maxmemory, Redis refuses SET until the script has sent a write that needs no memory.
 local left = redis.pcall('PTTL', KEYS[2])

@@ -51,7 +51,7 @@ elseif kind == 'string' then
     if hold ~= token or not noted then lease = math.max(ends - clock, lease or ends - clock) end
     if hold == token or tonumber(ends) > clock then holds = holds + 1 end
   end)
-  if string.sub(token, 1, 7) == 'shared:' and redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then
+  if string.sub(token, 1, 7) == 'shared:' and tonumber(redis.pcall('ZSCORE', ARGV[1], token)) == math.huge then
     -- Few have expired: each reader that enters removes some of them. We read no more than is_small() has measured.
     local over = is_small(ARGV[1], 1000) and redis.pcall('ZRANGEBYSCORE', ARGV[1], '-inf', clock, 'LIMIT', 0, 900)
     local list = over and #over < 900 and
@@ -62,13 +62,12 @@ elseif kind == 'string' then
                                string.match(field(KEYS[2], 'fence:' .. reader, 32), '^%d+$') or '0',
                                string.sub(redis.sha1hex(reader), 1, 16)}
     end
-    local ends = redis.pcall('ZSCORE', ARGV[1], ARGV[2])
-    ends = type(ends) == 'string' and tonumber(ends)
+    local ends = tonumber(redis.pcall('ZSCORE', ARGV[1], ARGV[2]))
     if ends and ends > clock and ends < math.huge then name(ARGV[2], ends) end
     for at = 1, #list, 2 do
       if list[at] ~= ARGV[2] and #readers < 100 then name(list[at], list[at + 1]) end
     end
-    there = #list / 2
+    there = math.floor(#list / 2)
     local members = (there == 100 or there == 0) and redis.pcall('ZCARD', ARGV[1])
     -- One member is the lock's value.
     if type(members) == 'number' then there = members - 1 - #(over or {}) end

@@ -15,7 +15,7 @@ local function other_before(ticket)
     if answer == 'dead' then return answer end
     if not first then
       -- We ask again after 250 ms: an answer to the call is still young then, see asked_lately().
-      first, left = each, answer == 'called' and math.min(ends - clock, 250) or nil
+      first, left = each, answer == 'called' and math.floor(math.min(ends - clock, 250)) or nil
     end
     called = called + 1
     return (missed == 0 or called >= batch(missed)) and 'stop' or 'on'

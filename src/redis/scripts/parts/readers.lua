@@ -11,9 +11,10 @@
 -- member, if the lock is shared and the list counts; ends: our end, if we stand there; ours: it has not come yet.
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+-- A score is text, on Dragonfly a floating-point number. There an answer that is such a number would be text.
 local function ends_of(member)
-  local ends = redis.pcall('ZSCORE', readers, member)
-  return type(ends) == 'string' and (tonumber(ends) or math.huge)
+  local ends = tonumber(redis.pcall('ZSCORE', readers, member))
+  return ends and math.floor(ends)
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok

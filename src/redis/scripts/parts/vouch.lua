@@ -54,7 +54,7 @@ local grace = tonumber(ARGV[4])
 if age <= grace and last[1] then
   local first = tonumber(field(KEYS[3], run_id, 16)) or clock
   if age < 0 and first >= clock then try('HSET', KEYS[3], run_id, stamp) end
-  age = math.max(age, (clock - first) / 1000)
+  age = math.max(age, math.floor((clock - first) / 1000))
 end
 if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and age < grace + 1 then
   return {'fresh', age}

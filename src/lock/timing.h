@@ -97,9 +97,12 @@ struct Timing {
     return std::clamp<Duration>(ttl / 30, std::chrono::milliseconds(50), std::chrono::seconds(1));
   }
 
+  /// How long before the end of its lease a job with few processes must be stopped.
+  [[nodiscard]] constexpr Duration time_to_stop() const { return grace + margin(); }
+
   /// The validity that a grant must still have to start a job on it: time to stop the job, and one
   /// renewal interval before that.
-  [[nodiscard]] constexpr Duration needed_to_start() const { return grace + margin() + ttl / 3; }
+  [[nodiscard]] constexpr Duration needed_to_start() const { return time_to_stop() + ttl / 3; }
 };
 
 /// How long a user is willing to wait, and for what.

@@ -230,7 +230,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   ssize_t length = driver_.await_message(messages, &message, sizeof message, order.latest);
   const bool too_late = length < 0 && !reserve_->supervision->start_decided.exchange(true);
   if (length < 0 && !too_late) {
-    // The job has begun, or is about to. After this limit, little more than the grace is left.
+    // The job has begun, or is about to. After this limit, the time to stop it is left.
     length = driver_.await_message(messages, &message, sizeof message,
                                    order.latest + run_.plan.timing.ttl / 3);
   }
@@ -278,7 +278,7 @@ void Runner::supervise(const lock::Spawn& order, pid_t worker, os::Fd messages, 
 void Runner::give_up_worker(pid_t worker) noexcept {
   ::kill(worker, SIGKILL);
   ::waitpid(worker, nullptr, 0);
-  run_.killer.kill_all(run_.plan.timing.grace);
+  run_.killer.kill_all(run_.plan.timing.time_to_stop());
 }
 
 lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {

@@ -120,8 +120,8 @@ void JobKiller::say_not_permitted(const std::vector<pid_t>& pids) {
   for (std::size_t i = 1; i < named; ++i) list += ", " + describe(pids[i]);
   if (named < pids.size()) list += fmt::format(" and {} more", pids.size() - named);
   out_.line(
-      fmt::format("redlock: warning: {}: not permitted to kill PID {}; still running, so the "
-                  "lock's next holder may run at the same time",
+      fmt::format("redlock: warning: {}: not permitted to kill PID {}; still running: if that "
+                  "outlives the lock, the lock's next holder runs at the same time",
                   lock_, list));
 }
 

@@ -118,8 +118,8 @@ struct Reserve {
   os::OpenDirectory proc;  ///< the worker's own
 };
 
-/// Kills the job. Says once which processes redlock is not permitted to kill: they may run at the
-/// same time as the next holder of the lock.
+/// Kills the job. Says once which processes redlock is not permitted to kill. While they live, the
+/// worker renews the lock as long as it can.
 class JobKiller {
  public:
   /// `lock`: as sentences name it.

@@ -47,7 +47,7 @@ class Worker : private driver::Host {
   [[noreturn]] void fail(const char* why) noexcept;
   [[noreturn]] void leave(Exit verdict);
   void give_back() noexcept { driver::give_back(driver_, run_.plan, run_.lock.name, run_.out); }
-  bool kill_job() noexcept { return run_.killer.kill_all(run_.plan.timing.grace); }
+  bool kill_job() noexcept { return run_.killer.kill_all(run_.plan.timing.time_to_stop()); }
 
   void report(const lock::Report& report);
   void reap(lock::Instant now);

@@ -83,7 +83,7 @@ reported the start; if the job had begun, redlock killed it"
 }
 
 @test "start: a worker stopped just after it has started the job, and not continued: the job dies, and does not start again" {
-  run_until session --ttl 1s
+  run_until session --ttl 1s --kill-after 0 # no grace, and yet time for a KILL
   wait_for "$SCRATCH/job"
   local job
   job=$(<"$SCRATCH/job")
@@ -96,7 +96,7 @@ reported the start; if the job had begun, redlock killed it" ]] || fail "$stderr
 }
 
 @test "start: the supervisor is killed just after the worker has started the job: the job dies, the lock is free" {
-  run_until session
+  run_until session --kill-after 0
   wait_for "$SCRATCH/job"
   kill -KILL "$TOP"
   wait_gone "$TOP"

@@ -173,7 +173,8 @@ assert_not_begun() {
   touch "$LOG.end"
   await -80 "$TOP"
   [[ $(grep -c 'not permitted' <<<"$stderr") == 1 ]] || fail "$stderr"
-  assert_contains "$stderr" "redlock: warning: lock \"L\": not permitted to kill PID $(pids_of_job job) (python3); still running"
+  assert_contains "$stderr" "redlock: warning: lock \"L\": not permitted to kill PID $(pids_of_job job) (python3); still running: if that \
+outlives the lock, the lock's next holder runs at the same time"
 }
 
 @test "children from before redlock, and their orphans, get no signal of the job's" {

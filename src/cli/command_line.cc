@@ -224,6 +224,8 @@ Invocation release_with(const std::string& option, const Line& line, Draft draft
 
 Invocation release(Line line, Draft draft, const Environment& environment) {
   exclude(draft.force && draft.forget_build, "--force", "--forget-build");
+  exclude(draft.now && draft.wait_gone, "--now", "--wait",
+          ": nothing shows when the job has ended once its lock is deleted");
   if (draft.force) {
     return release_with<ForceRelease>("--force", line, std::move(draft), environment);
   }

@@ -128,14 +128,18 @@ Blocker::Blocker(const lock::Refused& refusal)
                 ? "; redlock stops no process"
                 : ", whose job is being stopped";
       return;
-    case Kind::token:
+    case Kind::token: {
+      const std::string_view text = refusal.blocker;
+      const bool run = lock::is_token(text.substr(shared ? sizeof "shared:" - 1 : 0));
       if (holder && !shared) late = overdue(*holder, refusal.ttl_left);
       verb = maintenance ? "held for maintenance by "
              : !refusal.slots.empty() && !has_free_slot(refusal.slots)
                  ? "held in all slots, one by "
                  : "held by ";
-      nobody = "another program";
-      says_why = " (its key says nothing about itself)";
+      nobody = run ? "another run" : "another program";
+      says_why =
+          run ? " (which says nothing about itself)" : " (its key says nothing about itself)";
+    }
   }
 }
 

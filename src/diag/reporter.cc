@@ -324,11 +324,12 @@ void Reporter::tell(const Released& released) {
   } else if (released.kept) {
     line(Verbosity::verbose, "{} was given up after {}; other processes of this job still hold it",
          lock_, held);
-  } else if (released.cools_for == lock::Duration::zero()) {
+  } else if (!released.cools) {
     line(Verbosity::verbose, "{} was released after {}", lock_, held);
   } else {
-    line(Verbosity::verbose, "{}: the job ended after {}, the lock cools down for another {}",
-         lock_, held, for_people(released.cools_for));
+    const bool known = released.cools_for > lock::Duration::zero();
+    line(Verbosity::verbose, "{}: the job ended after {}, the lock cools down{}", lock_, held,
+         known ? " for another " + for_people(released.cools_for) : "");
   }
 }
 

@@ -238,7 +238,7 @@ class TokenCommand : private driver::Host {
       return "another program has written the token into its key";
     }
     if (lock.shared && lock::is_of_reader(possession_.token))
-      return "it was released, or has expired; others still read";
+      return "it was released, or has expired; others still hold it";
     return diag::describe(observe::as_refusal(*lock.sighting));
   }
 

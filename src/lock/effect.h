@@ -185,7 +185,8 @@ struct ReleaseUnconfirmed {
 };
 struct Released {
   Duration held;
-  Duration cools_for;     ///< the rest of a minimum hold; zero: the lock is free
+  Duration cools_for;     ///< the rest of our minimum hold; zero: it is over
+  bool cools;             ///< a minimum hold lasts, ours or that of another run inside or outside
   bool kept;              ///< other processes of the job still hold the lock
   bool holds = false;     ///< `cools_for`: a maintenance hold
   bool job_gone = false;  ///< no process of the job that took the lock is left

@@ -38,10 +38,8 @@ class Releases {
   }
   /// The number of servers that did not have the token when they were first asked.
   [[nodiscard]] std::size_t gone(AttemptId attempt) const { return count(attempt, State::gone); }
-  /// The number of servers of these that said that other processes of the job still hold the lock.
-  [[nodiscard]] std::size_t kept(AttemptId attempt) const { return said(attempt, &Released::kept); }
-  /// The same if the lock is a maintenance hold there now.
-  [[nodiscard]] std::size_t held(AttemptId attempt) const { return said(attempt, &Released::held); }
+  /// The number of servers of these whose answer has that flag.
+  [[nodiscard]] std::size_t said(AttemptId attempt, bool Released::*what) const;
   /// The number of servers that released a lock that was to be held: it had been revoked there.
   [[nodiscard]] std::size_t unheld(AttemptId attempt) const;
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
@@ -67,7 +65,6 @@ class Releases {
   }
   static void ask(const Entry& entry, Instant now, Effects& effects);
   [[nodiscard]] std::size_t count(AttemptId attempt, State state) const;
-  [[nodiscard]] std::size_t said(AttemptId attempt, bool Released::*what) const;
 
   std::vector<Entry> entries_;
 };

@@ -323,7 +323,7 @@ void Session::finish() {
   phase_ = Phase::finished;
   if (!job_) return;
   const Releases& release = acquisition_.release();
-  const bool holds = release.held(lease().attempt()) >= quorum(plan_.servers);
+  const bool holds = release.said(lease().attempt(), &Released::held) >= quorum(plan_.servers);
   if (wants_hold_ && !holds) {
     const bool revoked = release.unheld(lease().attempt()) > 0;
     // If the lock was taken from us, a server whose answer is still to come is not to blame.
@@ -347,9 +347,12 @@ void Session::finish() {
       emit(report::ReleaseUnconfirmed{release.complaints(lease().attempt()),
                                       std::max(lease().gone_by() - now_, Duration::zero())});
   } else {
-    const std::size_t kept = release.kept(lease().attempt());
+    const auto stays = [&](bool Released::*what) {
+      return release.released(lease().attempt()) - release.said(lease().attempt(), what) <
+             quorum(plan_.servers);
+    };
     emit(report::Released{now_ - job_->began(), std::max(keep_until_ - now_, Duration::zero()),
-                          release.released(lease().attempt()) - kept < quorum(plan_.servers), holds,
+                          stays(&Released::cooling), stays(&Released::kept), holds,
                           !is_join(lease().attempt()) && (job_->stopping() || job_->ending())});
     warn_of_left_overs();
   }

@@ -109,7 +109,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 import subprocess
 at = Terminal("bash")
 at.type('"$REDLOCK" run L -- true\n')
-at.expect("L: held by another program .* waited 0:0")
+at.expect("L: held by another run .* waited 0:0")
 subprocess.run([os.environ["REDLOCK"], "release", "--force", "--yes", "-q", "L"], check=True)
 at.expect('lock "L" is now revoked by .* from .*; free at the latest in .*; waiting')
 everywhere("set", "L", os.environ["OTHER"], "px", "60000")

@@ -220,7 +220,12 @@ as_flock() {
     writer W
     # The lock outlives the dead one: the other one renews it.
     wait_until "$BOUND" one_is_over
-    ((count == 1)) || outlast A L
+    if ((count > 1)); then
+      outlast A L
+      # The other one is named, although it came first.
+      run -1 "$REDLOCK" run -n -v L -- true
+      assert_contains "$output" "held shared by $(id -un)@$(uname -n) (pid $R2, "
+    fi
     ! runs W || fail "the writer runs beside a reader"
     finish R2 W
     ended R2 W

@@ -69,6 +69,7 @@ TEST_CASE("release --force: waits for no server, whatever a setting says") {
                              Words{"release", "L", "--server-wait=10s", "--yes", "--force"}}) {
     check_usage(words, "--server-wait needs a token", kServer);
   }
+  check_usage({"release", "--force", "--now", "--wait", "L"}, "exclude each other", kServer);
   CHECK(parse_as<cli::ForceRelease>({"release", "--force", "L"}, {{"REDLOCK_SERVER_WAIT", "1"}})
             .name == "L");
 }

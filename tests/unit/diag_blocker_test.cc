@@ -124,14 +124,14 @@ TEST_CASE("who could share the lock hears which waiter comes first") {
                                             .waits_before = std::move(waits_before)});
   };
   const std::string held = said("shared:" + kToken, {});
-  CHECK(held == "held shared by another program (its key says nothing about itself)");
+  CHECK(held == "held shared by another run (which says nothing about itself)");
   CHECK(said("shared:" + kToken, "") ==
         "kept for an earlier waiter, which needs it exclusively; it is " + held);
   const std::string writer = records::to_json({.host = "h", .user = "u", .pid = 7, .command = "b"});
   CHECK(said("shared:" + kToken, writer) ==
         "kept for u@h (pid 7, b), which needs it exclusively; it is " + held);
   const std::string one_of_them =
-      " all 4 slots to be free; one of them is held by another program (its key says nothing about "
+      " all 4 slots to be free; one of them is held by another run (which says nothing about "
       "itself)";
   CHECK(said(slot, "no JSON") == "kept for an earlier waiter, which needs" + one_of_them);
   CHECK(said(slot, writer) == "kept for u@h (pid 7, b), which needs" + one_of_them);

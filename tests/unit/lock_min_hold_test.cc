@@ -90,7 +90,19 @@ TEST_CASE("min-hold: over when the job ends, the lock is released") {
   harness.step(JobExited{0});
   CHECK(life_of(last_ask(harness, Op::release)) == Duration::zero());
   harness.answer(0, Op::release, Released{});
-  CHECK(harness.reported<report::Released>()->cools_for == Duration::zero());
+  CHECK_FALSE(harness.reported<report::Released>()->cools);
+}
+
+TEST_CASE("min-hold: a run without one says that the lock cools unless a quorum is free") {
+  for (const bool cools : {true, false}) {
+    CAPTURE(cools);
+    Harness harness(plan_for(3));
+    start_job(harness, 3);
+    harness.step(JobExited{0});
+    harness.answers(Op::release, {Released{.cooling = cools}, Released{}});
+    REQUIRE(harness.reported<report::Released>() != nullptr);
+    CHECK(harness.reported<report::Released>()->cools == cools);
+  }
 }
 
 TEST_CASE("min-hold: what could not be started, or was never had, is not kept") {

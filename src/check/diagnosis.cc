@@ -253,8 +253,8 @@ Verdict judge_permissions(const Inspection& inspection, const Settings& settings
   if (inspection.denied.empty()) {
     const std::string missed = comforts_missed(inspection, settings);
     std::string without;
-    for (const std::string& option : inspection.denied_options) {
-      without += fmt::format("; --{} needs ~redlock:{{{}}}:{}", option, shown(tried.name), option);
+    for (const auto& [option, key] : inspection.denied_options) {
+      without += fmt::format("; --{} needs ~{}", option, diag::printable(key));
     }
     if (missed.empty()) return {Level::ok, "the user may do all that is needed" + without};
     return {Level::warning, missed.substr(2)};

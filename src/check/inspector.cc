@@ -101,7 +101,7 @@ std::vector<Inspector::Step> Inspector::all_steps(bool redisson) {
   for (const char* const option : {"newest", "build"}) {
     steps.push_back(
         {server_, ask_if_permitted({helper(option)}, {"", "option"}), [=, this](auto& reply, auto) {
-           if (!none_denied(reply)) inspection_.denied_options.emplace_back(option);
+           if (!none_denied(reply)) inspection_.denied_options.emplace_back(option, helper(option));
          }});
   }
   const auto add_to = [](std::vector<std::string>& denied) {
@@ -212,6 +212,10 @@ void Inspector::take_permissions(const redis::Value& reply) {
 
 void Inspector::take_subscription(const redis::Value& reply) {
   if (reply.type != redis::Value::Type::error) return;
+  if (!is_bearable(reply)) {
+    inspection_.no_messages = redis::error_reply(reply.text);
+    return;
+  }
   const bool no_channel =
       reply.text.starts_with("NOPERM") && reply.text.find("channel") != std::string::npos;
   const std::string what = no_channel ? "&" : "subscribe";

@@ -37,7 +37,8 @@ struct Inspection {
   std::vector<std::string> denied_sharded;
   /// What --as redisson needs besides, if the check asked for that; as in `denied`.
   std::vector<std::string> denied_redisson;
-  std::vector<std::string> denied_options;  ///< of "newest" and "build", whose key may not be used
+  /// Of "newest" and "build", those whose key may not be used, and that key.
+  std::vector<std::pair<std::string_view, std::string>> denied_options;
   bool may_log = true;    ///< the user may write into the lock's log, or we do not know
   bool may_queue = true;  ///< the user may use the lock's queue, or we do not know
   /// When the server's certificate expires, if it speaks TLS.

@@ -344,8 +344,8 @@ In the environment, white space separates the servers:
 /etc/redlock.toml sets these for all users of a host; "redlock config" shows
 the settings and their origins, "redlock check" tries them.
 
-All hosts need the same list. Start a new server a minute earlier, and change
-the list on all hosts while no job holds a lock: see redlock-guarantees(7).
+All hosts need the same list. Change it by one server at a time, and only when
+"redlock check -v" says that the next step may begin: redlock-guarantees(7).
 )";
 }
 

@@ -151,8 +151,14 @@ std::optional<Moment> read_time_of_day(std::string_view text, milliseconds now, 
   return nearest_moment(moments_of(moment), now, tense);
 }
 
-/// This is how --json shows it. Fewer digits may be a mistaken year or time.
-std::optional<Moment> read_unix_time(std::string_view text) {
+/// As --json shows it, in both of its forms. A number of fewer digits may be a mistaken year or
+/// time.
+std::optional<Moment> read_json_time(std::string_view text) {
+  if (has_shape(text, "0000-00-00T00:00:00.000Z")) {
+    auto moment = read_day_and_time(std::string(text.substr(0, 19)) + "Z");
+    if (moment) moment->at += milliseconds(std::stoi(std::string(text.substr(20, 3))));
+    return moment;
+  }
   if (text.size() < 12 || text.size() > 14 || !std::ranges::all_of(text, os::is_digit)) {
     return std::nullopt;
   }
@@ -182,7 +188,7 @@ std::optional<Moment> parse_moment(std::string_view text, milliseconds now, Tens
     if (past && *distance > now) return std::nullopt;
     return Moment{past ? now - *distance : now + *distance};
   }
-  auto moment = read_unix_time(text);
+  auto moment = read_json_time(text);
   if (!moment) moment = read_day_and_time(text);
   if (!moment) moment = read_day_of_year(text, now, tense);
   if (!moment) moment = read_time_of_day(text, now, tense);

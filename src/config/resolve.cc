@@ -344,9 +344,9 @@ void complete(Draft& draft, const Environment& environment) {
   add_environment(draft, environment);
   add_file(draft);
   check_servers(draft);
+  draft.settings.where = options_to_repeat(draft);  // a URI without a password stays so there
   add_password(draft);
   name_tls_files(draft);
-  draft.settings.where = options_to_repeat(draft);
   warn_of_trust(draft.settings);
 }
 

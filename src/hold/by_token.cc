@@ -41,7 +41,7 @@ struct Possession {
   std::string record{};  ///< of the holder, JSON as it stored it; empty: not known
   std::optional<records::Holder> holder{};  ///< the same; untrusted: any client may have written it
   std::uint64_t fence = 0;                  ///< 0: not known
-  std::string revoked{};  ///< describes the revocation of the lock; empty: nobody revokes it
+  std::string revoked{};  ///< names who revoked it from whom; empty: a quorum shows no revocation
   bool held = false;      ///< a quorum had the token when look_up() asked
   milliseconds left{};    ///< how long the token lives at most, by the servers that answered
 };
@@ -89,8 +89,9 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
     if (value.token != possession.token && !reads) continue;
     possession.left = std::max(possession.left, sighting->ttl_left.value_or(milliseconds::zero()));
     if (possession.record.empty()) possession.record = reads ? reader->holder : sighting->holder;
-    if (value.kind == lock::Value::Kind::revoked) {
-      possession.revoked = diag::describe(observe::as_refusal(*sighting));
+    // A release --force that reached too few servers leaves the lock to its holder.
+    if (value.kind == lock::Value::Kind::revoked && !possession.held) {
+      possession.revoked = diag::name_blocker(observe::as_refusal(*sighting));
     }
   }
   possession.holder = records::read_holder(possession.record);
@@ -200,8 +201,8 @@ class TokenCommand : private driver::Host {
           driver::complain(observe::may_keep(by_token_.complaints(), possession_.left,
                                              possession_.lock.name, settings_));
         }
-        if (possession_.revoked.empty()) return ExitStatus::ok;
-        return not_held(possession_.revoked);
+        if (op_ == lock::Op::renew || possession_.revoked.empty()) return ExitStatus::ok;
+        return not_held(possession_.revoked + "; now it is released");
       case lock::ByToken::State::not_ours:
         // The lock was ours when the command started, and somebody has released it since: a keeper
         // did so when its process ended. A key that another program wrote is still there.

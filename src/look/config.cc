@@ -52,6 +52,8 @@ std::vector<std::string> values_of(const Row& row, const Draft& draft) {
   if (row.name == key::server_timeout) return {config::format_duration(settings.request_timeout())};
   if (!set && (row.default_text.empty() || row.default_text == "none")) return {};
   const std::string_view text = set ? std::string_view(given.text) : row.default_text;
+  // A flag has no text, the environment and the file have each their own words.
+  if (row.type == Type::toggle) return {text == "0" || text == "false" ? "false" : "true"};
   if (row.type != Type::duration) return {diag::printable(text, kMostOfValue)};
   const auto duration = config::parse_duration(text);
   return {duration ? config::format_duration(*duration) : std::string(text)};
@@ -74,9 +76,7 @@ using records::Json;
 /// Null if it is not set. A default that is a description, not a value, has blanks.
 Json json_value(const SettingLine& line) {
   if (line.type == Type::uri_list) return Json::array({line.values.begin(), line.values.end()});
-  if (line.type == Type::toggle) {
-    return !line.values.empty() && line.values.front() != "0" && line.values.front() != "false";
-  }
+  if (line.type == Type::toggle) return !line.values.empty() && line.values.front() == "true";
   if (line.values.empty()) return {};
   const std::string& text = line.values.front();
   const auto time = config::parse_duration(text);

@@ -62,12 +62,12 @@ Line line_of(const observe::Observed& lock) {
   line[kState] = {std::string(state.word), state.tint};
   if (observe::overdue(lock)) line[kState] = {"overdue", diag::Tint::notice};
   line[kServers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
+  std::optional<std::chrono::milliseconds> left = lock.least_left;
   if (const auto servers = observe::left_overs(lock);
       lock.judgement.state == State::free && !servers.empty()) {
-    const auto& left = std::get<lock::Sighting>(lock.seen[servers.front()]).ttl_left;
+    left = std::get<lock::Sighting>(lock.seen[servers.front()]).ttl_left;
     line[kState] = {"left over", diag::Tint::notice};
     line[kServers].text = fmt::format("{}/{}", servers.size(), lock.seen.size());
-    if (left) line[kLeft].text = diag::for_people(*left);
   }
   if (lock.readers.size() > 1) {
     line[kHolder].text =
@@ -84,7 +84,7 @@ Line line_of(const observe::Observed& lock) {
   if (lock.sighting && !lock.sighting->owner.empty()) {
     line[kHolder].text = observe::redisson_owner(*lock.sighting);
   }
-  if (lock.least_left) line[kLeft].text = diag::for_people(*lock.least_left);
+  if (left) line[kLeft].text = diag::for_people(*left);
   if (lock.waiting) line[kWaiting].text = std::to_string(lock.waiting->size());
   if (lock.judgement.fence > 0) line[kFence].text = std::to_string(lock.judgement.fence);
   return line;
@@ -159,7 +159,7 @@ constexpr Gauge kGauges[] = {
      }},
     {"redlock_lock_expiry_timestamp_seconds", "When the lock expires, unless it is renewed.",
      [](const observe::Observed& lock) {
-       if (!lock.most_left) return Sample();
+       if (!lock.most_left || lock.judgement.state == State::free) return Sample();
        return Sample(timestamp(os::unix_now() + *lock.most_left));
      }},
     {"redlock_lock_overdue", "1 if the holder has missed a renewal, and may be dead.",
@@ -209,9 +209,9 @@ Frame look(const cli::List& request, const diag::Screen& screen, Widths& columns
   if (!settings.quiet || blind) frame.complaints = query.complaints();
   if (blind) {
     frame.complaints.push_back(
-        fmt::format("the list may be incomplete: {} of {} servers could be asked about everything, "
-                    "and a quorum is {}",
-                    query.reached(), settings.servers.size(), quorum));
+        fmt::format("the list may be incomplete: {} of {} could be asked about everything, and a "
+                    "quorum is {}",
+                    query.reached(), diag::counted(settings.servers.size(), "server"), quorum));
   }
   if (request.json) {
     frame.text = to_json(locks, settings, query.troubles(), frame.status);

@@ -162,7 +162,8 @@ says_what_stays() {
     assert_contains "${output//$'\n'*( )/ }" "$C_URI keeps a key that is left over"
     assert_contains "$("$REDLOCK" status --json L)" 'keeps a key that is left over'
     run --separate-stderr "$REDLOCK" list
-    [[ $output =~ L\ +left\ over\ +1/3 ]] || fail "$output"
+    [[ $output =~ L\ +left\ over\ +1/3\ .*\ 7h\ 5[0-9]m ]] || fail "$output"
+    refute_contains "$("$REDLOCK" list --prometheus)" 'expiry_timestamp_seconds{'
     # Nobody has the lock by it.
     "$REDLOCK" run -n L -- true
     force L

@@ -481,11 +481,22 @@ restart_these() {
   found warning messages 'SUBSCRIBE is not answered (' 'ask again after up to 5 s'
 }
 
+@test "check: a server that takes no further client does not lack a permission" {
+  start_server R --maxclients 1
+  check -S "$R_URI" --server-wait 0
+  assert_status 69
+  found warning messages 'has reached its maximum number of clients'
+  refute_contains "$output" 'give it +subscribe'
+}
+
 @test "check: permissions that only --newest and --build need are named" {
   acl_of_page
   cli A acl setuser "${ACL[@]}"
   check -S "unix://cron:password@${A_URI#unix://}" nightly-backup
   assert_status 0
+  found ok permissions '; --newest needs ~redlock:{nightly-backup}:newest; --build needs ~redlock:{nightly-backup}:build'
+  # The whole key, as the server knows it.
+  check -S "unix://cron:password@${A_URI#unix://}" --prefix nightly- backup
   found ok permissions '; --newest needs ~redlock:{nightly-backup}:newest; --build needs ~redlock:{nightly-backup}:build'
 }
 

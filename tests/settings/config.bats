@@ -92,6 +92,9 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   is ttl '40s REDLOCK_TTL'
   is ttl '35s --ttl' --ttl=35s
   REDLOCK_TTL='' is ttl '50s redlock.toml:1'
+  is tls-insecure '- default'
+  is tls-insecure 'true --tls-insecure' --tls-insecure
+  REDLOCK_TLS_INSECURE=0 is tls-insecure 'false REDLOCK_TLS_INSECURE'
 }
 
 @test "config: the file that a flag names beats the one that the variable names" {

@@ -64,6 +64,9 @@ TEST_CASE(
                   "p:", "--as=redisson", "--tls-insecure", "-n"})
             .where == Words{"-S", "redis://:***@one:6379", "-S", "redis://two:7/3", "--prefix",
                             "p:", "--as", "redisson", "--tls-insecure"});
+  // A password in the URI would override the one that the next command finds by itself.
+  CHECK(settings({"-S", "redis://one"}, {{"REDLOCK_PASSWORD", "secret"}}).where ==
+        Words{"-S", "redis://one:6379"});
 }
 
 TEST_CASE("settings: each flag") {

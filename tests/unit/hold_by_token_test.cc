@@ -21,9 +21,10 @@ constexpr std::size_t kServers = 3;
 constexpr std::size_t kQuorum = 2;
 const std::string kToken(40, 'a');
 const std::string kReader = "s" + std::string(39, 'a');
+const std::string kRevoked = "revoked:" + kToken + R"( {"host":"h","pid":2,"user":"ops"})";
 
 /// Each shows the lock at first.
-enum class Server { holds, gone, changed, refuses, keeps };
+enum class Server { holds, gone, changed, refuses, keeps, revoked };
 
 struct Scene {
   std::array<Server, kServers> servers{};
@@ -57,6 +58,7 @@ struct Scene {
       tests::Shown shown{
           .type = "string", .value = token, .left = 29'000, .holder = who, .fence = 3};
       if (later && server == Server::changed) shown.value = std::string(40, 'b');
+      if (server == Server::revoked) shown.value = kRevoked;
       if (lock::is_of_reader(token) && shown.value == token) {
         shown.value = "shared:" + token;
         shown.readers = {{token, who}};  // with the fence 7
@@ -73,6 +75,9 @@ struct Scene {
         return tests::array_of({"not_mine", std::string(40, 'b')});
       case Server::keeps:
         return tests::array_of({request.name == "leave" ? "kept" : "renewed"});
+      case Server::revoked:  // the release of its owner ends that
+        if (request.name == "leave") return tests::array_of({"released"});
+        return tests::array_of({"not_mine", kRevoked});
       case Server::refuses:
         break;
     }
@@ -149,6 +154,20 @@ TEST_CASE("release: a lock that a run inside still holds is not released: 1") {
     std::fill_n(scene.servers.begin(), keeping, keeps);
     CHECK(status_of<cli::Release>(scene, std::chrono::seconds(20)) == (keeping >= kQuorum ? 1 : 0));
     CHECK(status_of<cli::Renew>(scene, std::chrono::seconds(20)) == 0);
+  }
+}
+
+TEST_CASE("release, renew: a revocation that reached too few servers leaves the lock ours") {
+  using enum Server;
+  for (const std::size_t revoking : {0U, 1U, 2U, 3U}) {
+    CAPTURE(revoking);
+    Scene scene;
+    scene.servers = {holds, holds, holds};
+    std::fill_n(scene.servers.begin(), revoking, revoked);
+    const int expected = revoking >= kQuorum ? 80 : 0;
+    CHECK(status_of<cli::Release>(scene, std::chrono::seconds(20)) == expected);
+    scene.looks = {};
+    CHECK(status_of<cli::Renew>(scene, std::chrono::seconds(20)) == expected);
   }
 }
 

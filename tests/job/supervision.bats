@@ -111,8 +111,8 @@ killed_together() {
 
 @test "a worker that has released the lock and does not exit: it is killed, and its word counts" {
   preload slow_exit.c
-  BUSY=$SCRATCH/busy EXIT_MS=60000 run -3 --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run --ttl 1s \
-    --hold-on-failure 1m L -- sh -c "exit 3"
+  BUSY=$SCRATCH/busy EXIT_MS=60000 run -3 --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run --ttl 3s \
+    --hold-on-failure 1m L -- env -u LD_PRELOAD sh -c "exit 3"
   [[ $stderr != *warning* ]] || fail "$stderr"
   assert_contains "$stderr" 'lock "L" is held for maintenance'
   has_key A L

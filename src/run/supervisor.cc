@@ -57,7 +57,7 @@ Exit Supervisor::watch() {
   run_.tree.exclude(-1);
   const std::optional<Exit> job = supervision_.job();
   job_control_.take_terminal_back(stopped_job() || (job && job->status > 128));
-  if (!watch_.alone()) return supervision_.exit();
+  if (worker_done()) return supervision_.exit();
   hook_.finish(run_.out);
   if (job_left()) run_.killer.say_left();
   return end_alone();
@@ -77,8 +77,9 @@ void Supervisor::bear(const char* why) {
 
 bool Supervisor::done() const {
   if (!worker_gone_) return false;
-  if (!watch_.alone()) return worker_done();
-  return !job_left() || os::boot_now() >= supervision_.worker_state().valid_until + kLastAttempts;
+  if (worker_done()) return true;
+  return watch_.alone() &&
+         (!job_left() || os::boot_now() >= supervision_.worker_state().valid_until + kLastAttempts);
 }
 
 void Supervisor::iterate() {

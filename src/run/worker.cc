@@ -122,8 +122,8 @@ void Worker::fail(const char* why) noexcept {
 
 /// Publishes the verdict, and ends this process.
 void Worker::leave(Exit verdict) {
+  supervision_.verdict.store(verdict.status);  // what comes now may take long
   run_.out.drain();
-  supervision_.verdict.store(verdict.status);
   ::_exit(supervision_.exit().status);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded: a process takes 0.3 s to exit, after it has closed its descriptors. After 1000 calls of poll() it makes
+ * Preloaded: a process takes $EXIT_MS to exit, after it has closed its descriptors. After 1000 calls of poll() it makes
  * the file $BUSY: it does not sleep. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,7 +16,8 @@ int poll(struct pollfd* polled, nfds_t count, int timeout) {
   return (int)syscall(SYS_ppoll, polled, count, timeout < 0 ? NULL : &limit, NULL, 0);
 }
 void _exit(int status) {
-  struct timespec pause = {0, 300000000};
+  const int ms = atoi(getenv("EXIT_MS"));
+  struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
   for (int fd = 3; fd < 100; ++fd) close(fd);
   nanosleep(&pause, NULL);
   for (;;) syscall(SYS_exit_group, status);

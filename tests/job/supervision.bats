@@ -105,8 +105,17 @@ killed_together() {
 
 @test "a worker that takes its time to exit: the top sleeps until it is gone" {
   preload slow_exit.c
-  BUSY=$SCRATCH/busy run -3 --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- sh -c "exit 3"
+  BUSY=$SCRATCH/busy EXIT_MS=300 run -3 --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- sh -c "exit 3"
   [[ ! -e $SCRATCH/busy ]]
+}
+
+@test "a worker that has released the lock and does not exit: it is killed, and its word counts" {
+  preload slow_exit.c
+  BUSY=$SCRATCH/busy EXIT_MS=60000 run -3 --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run --ttl 3s \
+    --hold-on-failure 1m L -- env -u LD_PRELOAD sh -c "exit 3"
+  [[ $stderr != *warning* ]] || fail "$stderr"
+  assert_contains "$stderr" 'lock "L" is held for maintenance'
+  has_key A L
 }
 
 @test "top stopped: job and renewals go on, and the job's end wakes it" {

@@ -283,11 +283,9 @@ Verdict judge_clock(const Inspection& inspection) {
 }
 
 Verdict judge_certificate(std::chrono::system_clock::time_point expires) {
-  using days = std::chrono::duration<int, std::ratio<86400>>;
   const auto left = expires - std::chrono::system_clock::now();
-  const int count = std::chrono::duration_cast<days>(left).count();
   if (left <= 0s) return {Level::misconfigured, "the certificate has expired; renew it"};
-  const std::string text = fmt::format("the certificate expires in {} days", count);
+  const std::string text = "the certificate expires in " + diag::for_people(left);
   if (left >= kRenewCertificate) return {Level::ok, text};
   return {Level::warning, text + "; renew it"};
 }

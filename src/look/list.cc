@@ -47,7 +47,9 @@ constexpr std::size_t kLeastHolder = 8;
 
 /// When the holder got the lock, or the first of several did, in Unix time; 0: not known.
 std::chrono::milliseconds held_since(const observe::Observed& lock) {
-  std::chrono::milliseconds first = lock.holder ? lock.holder->since : std::chrono::milliseconds(0);
+  const bool named = !lock.shared || !lock.readers.empty();
+  std::chrono::milliseconds first{};
+  if (lock.holder && named) first = lock.holder->since;
   for (const observe::Reader& reader : lock.readers) {
     const auto since = reader.who ? reader.who->since : first;
     if (since.count() > 0 && (first.count() <= 0 || since < first)) first = since;
@@ -69,9 +71,10 @@ Line line_of(const observe::Observed& lock) {
     line[kState] = {"left over", diag::Tint::notice};
     line[kServers].text = fmt::format("{}/{}", servers.size(), lock.seen.size());
   }
-  if (lock.readers.size() > 1) {
-    line[kHolder].text =
-        lock.slots > 0 ? observe::slots_taken(lock) : fmt::format("{} readers", lock.reader_count);
+  if (lock.slots > 0 && lock.reader_count != 1) {
+    line[kHolder].text = observe::slots_taken(lock);
+  } else if (lock.shared && lock.reader_count != 1) {
+    if (lock.reader_count > 0) line[kHolder].text = fmt::format("{} readers", lock.reader_count);
   } else if (lock.holder) {
     line[kHolder].text = diag::person(*lock.holder);
     if (lock.slots > 0) line[kHolder].text += fmt::format(" (1 of {})", lock.slots);
@@ -150,7 +153,9 @@ constexpr Gauge kGauges[] = {
     {"redlock_lock_holders", "How many jobs hold the lock.",
      [](const observe::Observed& lock) {
        if (lock.judgement.state == State::undecided) return Sample();
-       return Sample(std::to_string(!is_taken(lock) ? 0 : lock.shared ? lock.reader_count : 1));
+       if (!is_taken(lock)) return Sample("0");
+       if (!lock.shared) return Sample("1");
+       return lock.reader_count > 0 ? Sample(std::to_string(lock.reader_count)) : Sample();
      }},
     {"redlock_lock_since_timestamp_seconds", "When the holder got the lock; of several, the first.",
      [](const observe::Observed& lock) {

@@ -157,7 +157,7 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"slots", unless_zero(lock.slots)},
        {"holder", holder_json(lock.holder, settings)},
        {"holders", holders(lock, settings)},
-       {"holder_count", lock.shared   ? Json(lock.reader_count)
+       {"holder_count", lock.shared   ? unless_zero(lock.reader_count)
                         : lock.holder ? Json(1)
                                       : Json()},
        {"revoked_by", to_json(lock.revocation)},

@@ -254,8 +254,11 @@ std::size_t slot_in(const Observed& lock, const Reader& reader) {
 std::string slots_taken(const Observed& lock) {
   const auto taken = std::ranges::count_if(
       lock.readers, [&lock](const Reader& reader) { return slot_in(lock, reader) != 0; });
-  const bool all_named = lock.reader_count == lock.readers.size();
-  return fmt::format("{}{} of {} slots taken", all_named ? "" : "at least ", taken, lock.slots);
+  // Without a reader, their list may not be read: the lock is held.
+  const bool all_named = lock.reader_count > 0 && lock.reader_count == lock.readers.size();
+  if (all_named) return fmt::format("{} of {} slots taken", taken, lock.slots);
+  return fmt::format("at least {} of {} slots taken", std::max<std::ptrdiff_t>(taken, 1),
+                     lock.slots);
 }
 
 std::optional<diag::Overdue> overdue(const Observed& lock) {

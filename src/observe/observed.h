@@ -60,7 +60,7 @@ struct Observed {
   std::optional<records::Holder> holder;      ///< of a shared lock: one of the readers
   bool shared = false;                        ///< held shared, by redlock
   std::vector<Reader> readers;                ///< those that a quorum names, by slot and number
-  std::size_t reader_count = 0;               ///< how many there are: a server names 100 at most
+  std::size_t reader_count = 0;               ///< a server names 100 at most; 0: not known
   std::size_t slots = 0;                      ///< 0 without slots; a lock with slots is shared, too
   std::optional<records::Holder> revocation;  ///< if the lock is revoked, and the key says by whom
   /// The remaining time to live on the agreeing servers, if the lock is held and expires.

@@ -359,7 +359,7 @@ PARTS
   run --separate-stderr "$REDLOCK" check -v -S "$A_TLS_URI"
   [[ $output =~ ok\ +certificate\ +'the certificate expires in ' ]] || fail "$output" "$stderr"
   run --separate-stderr "$REDLOCK" check -S "$B_TLS_URI"
-  [[ $output =~ ^"$B_TLS_URI".*warning\ +certificate\ +'the certificate expires in 3 days' ]] || fail "$output" "$stderr"
+  [[ $output =~ ^"$B_TLS_URI".*warning\ +certificate\ +'the certificate expires in 3d ' ]] || fail "$output" "$stderr"
   run -69 --separate-stderr "$REDLOCK" check -S "$A_TLS_URI" --tls-ca "$TLS/other.crt"
   assert_contains "$output" 'not trusted here'
 }

@@ -50,6 +50,7 @@ std::vector<Case> cases() {
   readers.readers = {{reader, run}, {other, run}};
   Shown slots = of("shared:" + slot, 29'000, run);
   slots.readers = {{slot, run}};
+  const Shown veiled = of("shared:" + slot, 29'000, run);  // its readers may not be read
   Shown redisson{.type = "hash", .left = 29'000};
   redisson.member = "0123:1";
   redisson.count = 1;
@@ -69,6 +70,7 @@ std::vector<Case> cases() {
       {"rson", redisson, "foreign", ok, "1", "1", "0", false, true, "never ended"},
       {"both", readers, "held", ok, "1", "2", "0", true, true, "running"},
       {"slot", slots, "held", ok, "1", "1", "0", true, true, "running"},
+      {"veil", veiled, "held", ok, "1", "", "0", false, true, "not known"},
       {"dark", std::nullopt, "undecided", unavailable, "", "", "", false, false, ""},
   };
 }
@@ -151,6 +153,37 @@ TEST_CASE("status: whoever is late may be dead, but not while its lock is being 
   }
 }
 
+TEST_CASE("status, list: holders whose list may not be read are neither counted nor named") {
+  for (const bool slots : {false, true}) {
+    CAPTURE(slots);
+    const std::string token = slots ? "p0102" + std::string(35, 'a') : "s" + std::string(39, 'a');
+    const Shown shown{.type = "string",
+                      .value = "shared:" + token,
+                      .left = 29'000,
+                      .holder = who(R"(,"ttl":30000)")};
+    tests::AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
+      if (asked.name == "SCAN") return "*2\r\n$1\r\n0\r\n" + array_of({"redlock:{L}:holder"});
+      return asked.name == "look" ? shown.wire() : tests::usual_reply(asked.name);
+    });
+    cli::List list;
+    list.settings = servers.settings();
+    const std::string table = tests::written_by([&] { carry_out(list); }).out;
+    CAPTURE(table);
+    CHECK(contains(table, "held"));
+    CHECK_FALSE(contains(table, "u@h"));
+    CHECK(contains(table, "at least 1 of 2 slots taken") == slots);
+    cli::Status status;
+    status.settings = servers.settings();
+    status.names = {"L"};
+    const std::string block = tests::written_by([&] { carry_out(status); }).out;
+    CHECK(contains(block, "not known: their list may not be read"));
+    CHECK(contains(block, "at least 1 of 2 slots taken") == slots);
+    status.json = true;
+    const std::string json = tests::written_by([&] { carry_out(status); }).out;
+    CHECK(contains(json, "\"holder_count\": null"));
+  }
+}
+
 TEST_CASE("list --prometheus: each state and each gauge") {
   for (const Case& each : cases()) {
     CAPTURE(each.name);
@@ -210,8 +243,10 @@ TEST_CASE("history: a run without an end goes on if it has the lock, in each sta
     request.json = true;
     const std::string out = tests::written_by([&] { carry_out(request); }).out;
     CAPTURE(out);
-    CHECK(contains(
-        out, each.at_end == "running" ? "\"outcome\": \"running\"" : "\"outcome\": \"unknown\""));
+    const std::string outcome = each.at_end == "running"     ? "\"running\""
+                                : each.at_end == "not known" ? "null"
+                                                             : "\"unknown\"";
+    CHECK(contains(out, "\"outcome\": " + outcome));
   }
 }
 

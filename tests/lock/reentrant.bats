@@ -12,7 +12,7 @@ teardown() { stop_all; }
 # job ends once $SCRATCH/end is there.
 outliving() {
   background "$REDLOCK" run "$@" L -- sh -c '
-    "$0" run --ttl 2s L -- sh -c "echo \$\$ >\"\$0/inside\"; until [ -e \"\$0/end\" ]; do sleep 0.05; done" "$1" &
+    "$0" run -m inner --ttl 2s L -- sh -c "echo \$\$ >\"\$0/inside\"; until [ -e \"\$0/end\" ]; do sleep 0.05; done" "$1" &
     until [ -e "$1/inside" ]; do sleep 0.05; done' "$REDLOCK" "$SCRATCH"
   OUTER=$BACKGROUND_PID
   wait_for "$SCRATCH/inside"
@@ -91,6 +91,19 @@ lock_of() { cli "$1" get L; }
   wait_until_clean A B C
 }
 
+@test "reentrant: an inner run that outlives the outer one is named as the holder, with its own ttl" {
+  servers 1
+  outliving --ttl 60s
+  await -0 "$OUTER"
+  wait_until "$BOUND" names_inner
+  run -1 "$REDLOCK" run -n -v L -- true
+  assert_contains "$output" '"inner")'
+  refute_contains "$output" 'may be dead'
+  echo >"$SCRATCH/end"
+  wait_until_clean A
+}
+names_inner() { [[ $("$REDLOCK" status --json L) == *'"message": "inner"'* ]]; }
+
 @test "reentrant: the minimum hold of an outer run is kept when the inner one ends last" {
   servers 1
   outliving --min-hold 60s
@@ -100,6 +113,13 @@ lock_of() { cli "$1" get L; }
   assert_between 40000 "$(cli A pttl L)" 60000
 }
 cools() { [[ $(lock_of "$1") == cooling:* ]]; }
+
+@test "reentrant: with -v a run says that the lock cools down when the minimum hold is that of another one" {
+  servers 1
+  run -0 --separate-stderr "$REDLOCK" run -v L -- "$REDLOCK" run --min-hold 60s L -- true
+  assert_contains "$stderr" 'lock "L": the job ended after '
+  [[ $stderr == *', the lock cools down' ]] || fail "$stderr"
+}
 
 @test "reentrant: a release by the token while an inner run holds the lock does not free it: 1, and why" {
   servers 1

@@ -209,10 +209,11 @@ as_flock() {
     servers "$count"
     ((count == 1)) || kill_server E
     rm -f "$LOG" "$SCRATCH"/go.*
-    reader R1 --ttl 1s
-    # On one server the lock that the other one leaves would last for long.
+    # On one server the lock that this one leaves would last for long.
     reader R2 --ttl "$((count == 1 ? 60 : 1))s"
-    wait_for_runs R1 R2
+    wait_for_runs R2
+    reader R1 --ttl 1s
+    wait_for_runs R1
     local job
     job=$(child_of "$(child_of "$R1")")
     kill -KILL "$(child_of "$R1")" "$R1" "$job"
@@ -220,7 +221,12 @@ as_flock() {
     writer W
     # The lock outlives the dead one: the other one renews it.
     wait_until "$BOUND" one_is_over
-    ((count == 1)) || outlast A L
+    if ((count > 1)); then
+      outlast A L
+      # The other one is named, although it came first.
+      run -1 "$REDLOCK" run -n -v L -- true
+      assert_contains "$output" "held shared by $(id -un)@$(uname -n) (pid $R2, "
+    fi
     ! runs W || fail "the writer runs beside a reader"
     finish R2 W
     ended R2 W

@@ -54,9 +54,12 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
   const lock::op::Renew cut{.life = kLife, .cuts = true};
   same(lock::op::Renew{.life = kLife}, alone, {hold, renew});
   CHECK(redis::encode_request(cut, context, alone).answer_at == 1);
-  const Command of_ttl{&scripts::hold, hold.keys, {"T", "T", "20000", "30000"}};
+  const Command of_ttl{&scripts::hold, hold.keys, {"T", "T", "20000", "30000", ""}};
   CHECK(redis::encode_request(lock::op::Renew{.life = context.ttl}, context, alone).commands[0] ==
         of_ttl);
+  // A process that joined says who it is: once the first one has left, it is the holder.
+  same(lock::op::Renew{.life = kLife}, joins,
+       {{&scripts::hold, hold.keys, {"T", "H", "30000", "40000", "20000", "{}"}}, renew});
   same(cut, alone,
        {hold, renew, {&scripts::cut, {"name", "redlock:{name}:holder"}, {"T", "T", "30000"}}});
   const redis::Secrets redisson{"r1", "r1", false};

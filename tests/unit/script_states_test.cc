@@ -137,7 +137,7 @@ bool is(const lock::Answer& answer) {
 TEST_CASE("scripts: whoever stands in the way is named, in each mode and state") {
   for (const std::string& theirs : kKinds) {
     for (const std::string& ours : kKinds) {
-      for (const std::string state : {"held", "cooling", "revoked", "foreign"}) {
+      for (const std::string state : {"held", "repaired", "cooling", "revoked", "foreign"}) {
         CAPTURE(theirs);
         CAPTURE(ours);
         CAPTURE(state);
@@ -150,7 +150,9 @@ TEST_CASE("scripts: whoever stands in the way is named, in each mode and state")
         if (state == "foreign") {
           server.keys().put("L", sim::Keyspace::Type::string, value, server.now() + 9'000);
         } else {
-          REQUIRE(is<lock::Granted>(holder.acquire(server)));
+          REQUIRE(is<lock::Granted>(state == "repaired"
+                                        ? holder.ask(server, lock::op::Repair{.life = kTtl})
+                                        : holder.acquire(server)));
           value = server.key("L")->text;
           if (state == "cooling")
             REQUIRE(is<lock::Released>(holder.ask(server, lock::op::Leave{.cools = 9s})));
@@ -158,7 +160,8 @@ TEST_CASE("scripts: whoever stands in the way is named, in each mode and state")
             server.ask({{encode_revoke("L", value, "revoked:" + value + " {}")}});
         }
         const lock::Answer answer = other.acquire(server);
-        if (state == "held" && theirs == "reader" && ours == "reader") {
+        const bool held = state == "held" || state == "repaired";
+        if (held && theirs == "reader" && ours == "reader") {
           CHECK(is<lock::Granted>(answer));
           continue;
         }
@@ -172,11 +175,48 @@ TEST_CASE("scripts: whoever stands in the way is named, in each mode and state")
         CHECK(shown.kind == (state == "cooling"   ? Kind::cooling
                              : state == "revoked" ? Kind::revoked
                                                   : Kind::token));
-        const bool names_slot = theirs == "slot" && ours == "slot" && state == "held";
+        const bool names_slot = theirs == "slot" && ours == "slot" && held;
         CHECK(shown.token == (names_slot ? holder.secrets.token : value));
         CHECK(refusal->ticket >= static_cast<lock::Ticket>(server.now()));
       }
     }
+  }
+}
+
+TEST_CASE("scripts: of several readers one that counts is named, not one that has died") {
+  Server server;
+  const Client stays("reader", 'b');
+  const Client dies("reader", 'c');
+  const Client writer("alone", 'd');
+  REQUIRE(is<lock::Granted>(stays.acquire(server)));
+  REQUIRE(is<lock::Granted>(dies.acquire(server)));
+  server.pass(kTtl / 2);
+  REQUIRE(is<lock::Renewed>(stays.ask(server, lock::op::Renew{.life = kTtl})));
+  server.pass(kTtl * 3 / 4);
+  const lock::Answer answer = writer.acquire(server);
+  REQUIRE(is<lock::Refused>(answer));
+  CHECK(std::get<lock::Refused>(answer).holder == stays.context.holder_json);
+}
+
+TEST_CASE("scripts: a process that joined is named once the one that took the lock has left it") {
+  for (const std::string kind : {"alone", "reader"}) {
+    CAPTURE(kind);
+    Server server;
+    const Client outer(kind, 'b');
+    Client inner(kind, 'c');
+    inner.secrets.token = outer.secrets.token;
+    const Client other("build", 'd');
+    const auto named = [&] {
+      inner.ask(server, lock::op::Renew{.life = kTtl});
+      const lock::Answer answer = other.acquire(server);
+      REQUIRE(is<lock::Refused>(answer));
+      return std::get<lock::Refused>(answer).holder;
+    };
+    REQUIRE(is<lock::Granted>(outer.acquire(server)));
+    REQUIRE(is<lock::Granted>(inner.acquire(server)));
+    CHECK(named() == outer.context.holder_json);
+    CHECK(std::get<lock::Released>(outer.ask(server, lock::op::Leave{})).kept);
+    CHECK(named() == inner.context.holder_json);
   }
 }
 

@@ -70,11 +70,14 @@ Command encode(const lock::op::Acquire& acquire, const LockContext& context,
 
 /// The hold of a lock counts for as long as the lock lives now: goes with a renewal and a repair.
 Command encode_hold(const LockContext& context, const Secrets& secrets, lock::Duration life) {
+  // With a minimum hold, its end does not show when the holder renewed the lock last.
   Words words{secrets.token, secrets.hold, in_milliseconds(life),
-              in_milliseconds(life + kHolderExtra)};
-  // With a minimum hold, that does not show when the holder renewed the lock last.
-  if (life > context.ttl) words.push_back(in_milliseconds(context.ttl));
-  return {&scripts::hold, {context.holder_key}, std::move(words)};
+              in_milliseconds(life + kHolderExtra),
+              life > context.ttl ? in_milliseconds(context.ttl) : ""};
+  if (secrets.hold != secrets.token) words.push_back(context.holder_json);
+  Words keys{context.holder_key};
+  if (lock::is_of_reader(secrets.token)) keys.push_back(context.lock_key);
+  return {&scripts::hold, std::move(keys), std::move(words)};
 }
 
 Flight encode(const lock::op::Renew& renew, const LockContext& context, const Secrets& secrets) {

@@ -209,10 +209,11 @@ as_flock() {
     servers "$count"
     ((count == 1)) || kill_server E
     rm -f "$LOG" "$SCRATCH"/go.*
-    reader R1 --ttl 1s
-    # On one server the lock that the other one leaves would last for long.
+    # On one server the lock that this one leaves would last for long.
     reader R2 --ttl "$((count == 1 ? 60 : 1))s"
-    wait_for_runs R1 R2
+    wait_for_runs R2
+    reader R1 --ttl 1s
+    wait_for_runs R1
     local job
     job=$(child_of "$(child_of "$R1")")
     kill -KILL "$(child_of "$R1")" "$R1" "$job"

@@ -323,6 +323,9 @@ TEST_CASE("config and check take what can stand in a file, and no job") {
   check_usage({"config", "L"}, "unexpected argument 'L'", one);
   check_usage({"config", "-n"}, "unknown option '-n'", one);
   check_usage({"check", "-w", "5"}, "redlock check --help", one);
+  for (const char* const option : {"--shared", "--slots=2", "--newest", "--build=3", "--once=1h"}) {
+    check_usage({"check", option}, " needs --acl USER here", one);
+  }
   check_usage({"run", "--json", "L", "x"}, "'--json'", one);
   check_config({"config"}, "no servers are configured");
   check_config({"check"}, "no servers are configured");

@@ -396,9 +396,6 @@ SCENARIO
   force --yes L $OTHER
   assert_status 64
   refute_contains "$stderr" $OTHER
-  run --separate-stderr "$REDLOCK" release --now --yes L
-  assert_status 64
-  assert_contains "$stderr" 'need --force'
 }
 
 @test "force: at a terminal it shows who it is and asks; anything but yes is no" {

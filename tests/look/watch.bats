@@ -19,8 +19,6 @@ teardown() { stop_all; }
   run env TERM=dumb "$PYTHON" -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$REDLOCK" status --watch L
   assert_status 64
   run -64 --separate-stderr "$REDLOCK" list --watch --json
-  run -64 --separate-stderr "$REDLOCK" list --interval 1s
-  [[ $stderr == 'redlock: --interval needs --watch' ]] || fail "$stderr"
 }
 
 # The frames: the text between two of the sequences that begin one.

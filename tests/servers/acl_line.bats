@@ -205,6 +205,4 @@ ends() {
   # What a script writes with an empty variable must not mean all locks.
   ends 64 check --acl cron ''
   ends 64 check --acl cron --json "$LOCK"
-  ends 64 check --newest "$LOCK"
-  assert_contains "$stderr" '--newest needs --acl'
 }

@@ -110,12 +110,6 @@ TEST_CASE("run: no lock name, no command") {
   check_usage({"run", "L", "-n"}, "no command");
 }
 
-TEST_CASE("run: --once-exit-code needs --once") {
-  check_usage({"run", "--once-exit-code", "5", "L", "x"}, "--once-exit-code needs --once");
-  CHECK(parse_run({"--once-exit-code", "5", "--once", "1h", "L", "x"}).settings.once_exit_code ==
-        5);
-}
-
 TEST_CASE("run: -c") {
   const Words job = {"/bin/sh", "-c", "echo '[a,b]'; exit 3"};
   const std::string& text = job[2];
@@ -173,58 +167,6 @@ TEST_CASE("sandbox") {
   CHECK(sandbox({}).kind == Kind::plain);
   CHECK(sandbox({"--cluster"}).kind == Kind::cluster);
   CHECK(sandbox({"--sentinel", "ls", "--cluster"}).kind == Kind::sentinel);
-}
-
-TEST_CASE("options that exclude each other are named, and are free to stand alone") {
-  struct Row {
-    const char* command;
-    Words ones;
-    Words others;
-  };
-  const Row rows[] = {
-      {"run", {"--slots=2"}, {"--shared", "--once=1m", "--min-hold=1m"}},
-      {"run", {"--shared"}, {"--once=1m", "--min-hold=1m"}},
-      {"run", {"--newest", "--build=7", "--replace"}, {"--shared", "--slots=2", "--also=M"}},
-      {"run", {"--replace"}, {"--nonblock", "--wait=0"}},
-      {"run", {"--newest"}, {"--max-waiting=1"}},
-      {"run", {"--hold-on-failure=1h"}, {"--shared", "--slots=2", "--also=M", "--as=redisson"}},
-      {"run", {"--once=1m"}, {"--build=7", "--also=M"}},
-      {"run", {"--also=M"}, {"--min-hold=1m"}},
-      {"run", {"--as=redisson"}, {"--shared", "--slots=2"}},
-      {"run", {"--no-fork"}, {"--close"}},
-      {"release", {"--force"}, {"--forget-build"}},
-      {"status", {"--watch"}, {"--json"}},
-      {"list", {"--json", "--prometheus"}, {"--watch"}},
-      {"list", {"--json"}, {"--prometheus"}},
-      {"history", {"--at=2h"}, {"--since=2h", "--until=1h", "--last=3", "--failed"}},
-      {"history", {"--at=2h"}, {"--refused", "--svg=f", "--html=f"}},
-      {"history", {"--refused"}, {"--until=1h", "--failed", "--last=3", "--svg=f", "--html=f"}},
-      {"history", {"--json"}, {"--svg=f", "--html=f"}},
-      {"sandbox", {"--cluster"}, {"--sentinel"}},
-      {"sandbox", {"--servers=3"}, {"--cluster", "--sentinel"}},
-  };
-  const auto refused = [](const char* command, Words options) {
-    options.insert(options.begin(), command);
-    if (command != std::string_view("list")) options.emplace_back("L");
-    if (command == std::string_view("run")) options.emplace_back("job");
-    const Failure got = failure(options, {{"REDLOCK_SERVERS", "redis://one"}});
-    return got.status == ExitStatus::ok ? "" : got.message;
-  };
-  for (const auto& [command, ones, others] : rows) {
-    for (const std::string& one : ones) {
-      CHECK(refused(command, {one}).empty());
-      for (const std::string& other : others) {
-        CAPTURE(one);
-        CHECK(refused(command, {other}).empty());
-        const std::string why = refused(command, {one, other});
-        CHECK_MESSAGE(contains(why, "exclude each other"), other);
-        CHECK_MESSAGE(contains(why, one.substr(0, one.find('='))), why);
-        const bool zero = other == "--wait=0";  // which is -n
-        const std::string name = zero ? "--nonblock" : other.substr(0, other.find('='));
-        CHECK_MESSAGE(contains(why, name), why);
-      }
-    }
-  }
 }
 
 std::string printed(const Words& words) {

@@ -322,6 +322,38 @@ TEST_CASE("force --wait: gives up ten seconds after the longest-lived key must h
   CHECK(wait_limit(seen, now) == now + 19s);
 }
 
+TEST_CASE("force: a run that fails meanwhile: its hold ends, as the last look has shown it") {
+  std::array<int, kServers> looks{};
+  int lines = 0;
+  const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
+    if (asked.name == "look" && looks.at(asked.server)++ == 0) {
+      return tests::Shown{.type = "string", .value = kToken, .left = 20'000, .holder = "{}"}.wire();
+    }
+    if (asked.name == "look") {
+      return tests::Shown{.type = "string",
+                          .value = "revoked:" + kToken + " {}",
+                          .left = 3'600'000,
+                          .holder = R"({"maintenance":1})"}
+          .wire();
+    }
+    if (asked.name == "revoke") return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
+    if (asked.name == "remove" && asked.server == 0) return std::nullopt;
+    if (asked.name == "remove") return tests::array_of({"released"});
+    lines += asked.name == "log" ? 1 : 0;
+    return tests::usual_reply(asked.name);
+  };
+  tests::AnsweringServers servers(kServers, reply);
+  config::Settings settings = servers.settings();
+  settings.log_entries = 9;
+  const Forced forced = force(settings, false);
+  servers.stop();
+  CAPTURE(forced.said);
+  CHECK(forced.status == ExitStatus::ok);
+  CHECK(contains(forced.said, "the hold of --hold-on-failure is over"));
+  CHECK(contains(forced.said, "may keep lock \"L\" for another 1h"));
+  CHECK(lines == kServers);
+}
+
 TEST_CASE("force --now: a reader that enters between the look and the revocation is buried, too") {
   const std::string generation = "s" + std::string(39, 'a');
   const std::string late = "s" + std::string(39, 'c');

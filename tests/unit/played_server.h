@@ -54,6 +54,7 @@ class PlayedServer {
   void accept() { connection_ = os::Fd(::accept(listener_.get(), nullptr, nullptr)); }
 
   void hang_up() { connection_.reset(); }
+  os::Fd take() { return std::move(connection_); }
 
   /// What the client has sent since the last call.
   std::string read() {

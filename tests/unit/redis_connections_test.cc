@@ -353,14 +353,40 @@ TEST_CASE("what a server answers as a replica is asked again, once, where its ad
   server.accept();
   holder.servers.turn(kStart);
   CHECK(contains(server.read(), holder.servers.token(1)));
-  // The hold fails as before. The renewal in full says where the primary is.
-  server.write(replica + array_of({"replica", "10.0.0.5:6379"}));
-  const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
-  REQUIRE(replies.size() == 1);
-  const auto& trouble = std::get<lock::Unreachable>(replies.front().answer);
-  CHECK(contains(trouble.why, "has become a replica"));
-  CHECK_FALSE(trouble.permanent);
-  CHECK_FALSE(trouble.maybe_applied);
+  SUBCASE("to the primary, whose answer counts") {
+    server.write(":1\r\n" + array_of({"renewed"}));
+    const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
+    REQUIRE(replies.size() == 1);
+    CHECK(std::holds_alternative<lock::Renewed>(replies.front().answer));
+  }
+  SUBCASE("to a replica still") {
+    // The hold fails as before. The renewal in full says where the primary is.
+    server.write(replica + array_of({"replica", "10.0.0.5:6379"}));
+    const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
+    REQUIRE(replies.size() == 1);
+    const auto& trouble = std::get<lock::Unreachable>(replies.front().answer);
+    CHECK(contains(trouble.why, "has become a replica"));
+    CHECK_FALSE(trouble.permanent);
+    CHECK_FALSE(trouble.maybe_applied);
+  }
+}
+
+TEST_CASE("whoever hands the lock to another process closes all of its connections") {
+  PlayedServer server;
+  Holder holder(server, true);
+  std::vector<os::Fd> ends(1);
+  holder.servers.join_queue(7, true, kStart);
+  holder.servers.subscribe(1, kStart);
+  while (server.is_called()) ends.emplace_back(::accept(server.listener(), nullptr, nullptr));
+  ends.front() = server.take();
+  CHECK(ends.size() == 4);  // requests, wake-ups, Redisson's, and those for the holder
+  holder.servers.drop_connections();
+  for (const os::Fd& end : ends) {
+    std::array<char, 4096> sent{};
+    ssize_t left = 0;
+    while ((left = ::recv(end.get(), sent.data(), sent.size(), MSG_DONTWAIT)) > 0) continue;
+    CHECK(left == 0);
+  }
 }
 
 TEST_CASE("a missing permission is permanent only at a server that has never served us") {

@@ -101,6 +101,13 @@ TEST_CASE("keys that the user may not use are left out, from then on and not bef
   REQUIRE(servers.turn(kStart).size() == 1);
   servers.ask(ask(lock::Op::leave), kStart);
   CHECK(contains(server.read(), queue) == refusal.starts_with("-TRY"));
+  // What answers over a new connection may be another server.
+  server.hang_up();
+  servers.turn(kStart);
+  servers.ask(ask(lock::Op::leave), kStart);
+  server.accept();
+  servers.turn(kStart);
+  CHECK(contains(server.read(), queue));
 }
 
 TEST_CASE("another refusal stands, whatever keys the request declares") {

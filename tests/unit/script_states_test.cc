@@ -158,6 +158,8 @@ TEST_CASE("scripts: whoever stands in the way is named, in each mode and state")
             REQUIRE(is<lock::Released>(holder.ask(server, lock::op::Leave{.cools = 9s})));
           if (state == "revoked")
             server.ask({{encode_revoke("L", value, "revoked:" + value + " {}")}});
+          // Whoever asks at the last moment still learns whose lock it was.
+          CHECK(server.life(holder.context.holder_key) == server.life("L") + 10'000);
         }
         const lock::Answer answer = other.acquire(server);
         const bool held = state == "held" || state == "repaired";

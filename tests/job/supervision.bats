@@ -185,8 +185,9 @@ killed_together() {
   end=$(lease_end)
   await -80 "$TOP"
   assert_one_line "$stderr" 'was killed; stopping the job before the lock expires'
-  # Of what is left: the grace, the margin of 120 ms, and the drift of 62.
-  assert_between $((end - 3000)) "$(last TERM)" $((end - 400))
+  # Of what is left: the grace, the margin of 120 ms, and the drift of 62. On a busy machine killing takes longer, so it
+  # begins earlier, but not at once.
+  assert_between $((end - 4500)) "$(last TERM)" $((end - 400))
 }
 
 @test "worker killed: a stopped job whose worker was killed sees its TERM all the same" {

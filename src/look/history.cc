@@ -33,9 +33,11 @@ bool is_within(const PastRun& run, const cli::History& request) {
   return !late && !early;
 }
 
-/// Whether the run is certain to have held the lock at that moment.
+/// Whether the run is certain to have held the lock at that moment. A whole second counts to its
+/// end: a table shows no more of the time when a run began.
 bool held_at(const PastRun& run, milliseconds moment) {
-  if (run.ending == Ending::skipped || !run.knows_beginning || run.began > moment) return false;
+  const milliseconds last = moment + milliseconds(moment.count() % 1000 == 0 ? 999 : 0);
+  if (run.ending == Ending::skipped || !run.knows_beginning || run.began > last) return false;
   return run.ended ? moment < *run.ended : run.goes_on;
 }
 

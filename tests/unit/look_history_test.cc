@@ -87,6 +87,19 @@ TEST_CASE("history: who held it at a time, or who did before and after") {
   CHECK(at(-1s).after);
 }
 
+TEST_CASE("history: a run is found at the time that the table shows of it") {
+  cli::History request;
+  const auto found = [&request](milliseconds began, milliseconds ended) {
+    return !view_of({run(began, ended)}, request).runs.empty();
+  };
+  request.at = kNoon + 5s;
+  CHECK(found(5'556ms, 9s));
+  CHECK(found(5'556ms, 5'600ms));
+  CHECK_FALSE(found(6s, 9s));
+  request.at = kNoon + 5'555ms;  // as --json has it
+  CHECK_FALSE(found(5'556ms, 9s));
+}
+
 TEST_CASE("history: bars lie where their time is, and something is seen of each") {
   const Timeline unicode{{kNoon, kNoon + 100s}, 10, diag::Charset::utf8};
   CHECK(unicode.bar(kNoon, kNoon + 100s) == "██████████");

@@ -79,6 +79,7 @@ Reserve::Reserve()
       proc(os::ProcessTable::open_proc()) {}
 
 bool JobKiller::kill() {
+  if (first_kill_ == lock::Instant{}) first_kill_ = os::boot_now();
   const os::Pass pass = tree_.signal(SIGKILL);
   const bool reached_all = pass.not_permitted.empty();
   if (!reached_all && !std::exchange(said_left_out_, true)) say_not_permitted(pass.not_permitted);

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -21,7 +22,8 @@
 namespace redlock::run {
 
 /// A process of the job that nobody can kill (it has other rights, or waits for a device) does not
-/// keep redlock alive for longer than this beyond the end of the lease.
+/// keep redlock alive for longer than this beyond the end of the lease, or beyond the first KILL if
+/// that comes later: the whole machine may have been suspended.
 inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 
 /// Whoever signals all processes of a service signals one after the other, timeout(1) first its
@@ -129,6 +131,11 @@ class JobKiller {
   /// KILL to every process of the job. True: it reached one that no KILL had reached before.
   bool kill();
 
+  /// When to stop trying (kLastAttempts).
+  [[nodiscard]] lock::Instant gives_up_at(lock::Instant lease_end) const {
+    return std::max(lease_end, first_kill_) + kLastAttempts;
+  }
+
   /// The time from the first KILL until every process of the job is dead.
   [[nodiscard]] lock::Duration cost();
 
@@ -144,6 +151,7 @@ class JobKiller {
   os::ProcessTree& tree_;
   os::Stderr& out_;
   const std::string& lock_;
+  lock::Instant first_kill_{};  ///< by kill(); the epoch: none yet
   bool said_left_out_ = false;
 };
 

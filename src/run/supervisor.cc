@@ -78,8 +78,8 @@ void Supervisor::bear(const char* why) {
 bool Supervisor::done() const {
   if (!worker_gone_) return false;
   if (worker_done()) return true;
-  return watch_.alone() &&
-         (!job_left() || os::boot_now() >= supervision_.worker_state().valid_until + kLastAttempts);
+  const lock::Instant lease_end = supervision_.worker_state().valid_until;
+  return watch_.alone() && (!job_left() || os::boot_now() >= run_.killer.gives_up_at(lease_end));
 }
 
 void Supervisor::iterate() {

@@ -179,7 +179,7 @@ void Worker::give_up(lock::Instant now) {
   using Phase = lock::WorkerState::Phase;
   const lock::WorkerState state = session_.worker_state();
   if (state.phase != Phase::stopping && state.phase != Phase::ending) return;
-  if (now < state.valid_until + kLastAttempts) return;
+  if (now < run_.killer.gives_up_at(state.valid_until)) return;
   run_.killer.say_left();
   leave(ExitStatus::lost);
 }

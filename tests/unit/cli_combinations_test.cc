@@ -7,7 +7,7 @@ namespace redlock::tests {
 namespace {
 
 /// Why redlock refuses these options; empty: it does not.
-std::string why_refused(const char* command, Words options) {
+std::string refusal_of(const char* command, Words options) {
   options.insert(options.begin(), command);
   if (command != std::string_view("list")) options.emplace_back("L");
   if (command == std::string_view("run")) options.emplace_back("job");
@@ -37,10 +37,10 @@ TEST_CASE("options that need another one: it is named, and with it they are take
     for (const std::string& one : row.ones) {
       CAPTURE(row.command);
       CAPTURE(one);
-      const std::string why = why_refused(row.command, {one});
+      const std::string why = refusal_of(row.command, {one});
       CHECK_MESSAGE(contains(why, name_of(one)), why);
       CHECK_MESSAGE(contains(why, name_of(row.needed)), why);
-      CHECK(why_refused(row.command, {one, row.needed}).empty());
+      CHECK(refusal_of(row.command, {one, row.needed}).empty());
     }
   }
 }
@@ -76,9 +76,9 @@ TEST_CASE("options that exclude each other are named, and are free to stand alon
   const auto excludes = [](const char* command, const std::string& one, const std::string& other) {
     CAPTURE(command);
     CAPTURE(one);
-    CHECK(why_refused(command, {one}).empty());
-    CHECK(why_refused(command, {other}).empty());
-    const std::string why = why_refused(command, {one, other});
+    CHECK(refusal_of(command, {one}).empty());
+    CHECK(refusal_of(command, {other}).empty());
+    const std::string why = refusal_of(command, {one, other});
     CHECK_MESSAGE(contains(why, "exclude each other"), other);
     CHECK_MESSAGE(contains(why, name_of(one)), why);
     // --wait=0 is -n.

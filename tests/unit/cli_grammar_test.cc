@@ -263,6 +263,8 @@ TEST_CASE("config and check take what can stand in a file, and no job") {
   check_usage({"check", "--", "L"}, "unexpected argument", one);
   check_usage({"check", "a{"}, "lock name", one);
   check_usage({"config", "L"}, "unexpected argument 'L'", one);
+  check_usage({"acquire", "L", "date"}, "'date': acquire runs no command", one);
+  check_usage({"hold", "L", "--for=1h", "date"}, "'date': hold runs no command", one);
   check_usage({"config", "-n"}, "unknown option '-n'", one);
   check_usage({"check", "-w", "5"}, "redlock check --help", one);
   check_usage({"run", "--json", "L", "x"}, "'--json'", one);

@@ -9,6 +9,7 @@
 
 #include "answering_servers.h"
 #include "contains.h"
+#include "force/found.h"
 #include "forked.h"
 #include "lock/value.h"
 
@@ -352,6 +353,28 @@ TEST_CASE("force: a run that fails meanwhile: its hold ends, as the last look ha
   CHECK(contains(forced.said, "the hold of --hold-on-failure is over"));
   CHECK(contains(forced.said, "may keep lock \"L\" for another 1h"));
   CHECK(lines == kServers);
+}
+
+TEST_CASE("force: no sentence says that a job is stopped where nobody stops one") {
+  for (const bool unattended : {false, true}) {
+    for (const bool unwarned : {false, true}) {
+      for (const bool shared : {false, true}) {
+        CAPTURE(unattended);
+        CAPTURE(unwarned);
+        CAPTURE(shared);
+        Found found;
+        found.lock.judgement.state = lock::State::held;
+        found.lock.shared = shared;
+        found.lock.holder = records::Holder{
+            .host = "h", .user = {}, .unattended = unattended, .unwarned = unwarned};
+        const bool nobody = !shared && (unattended || unwarned);
+        CHECK(contains(found.question(false), "Stop ") != nobody);
+        CHECK(contains(found.question(true), "stop no process") == nobody);
+        CHECK(contains(found.outlook(true), "stops no process") == nobody);
+        CHECK(contains(found.how_free(), "stopped no process") == nobody);
+      }
+    }
+  }
 }
 
 TEST_CASE("force --now: a reader that enters between the look and the revocation is buried, too") {

@@ -138,9 +138,7 @@ TEST_CASE("scripts: whoever stands in the way is named, in each mode and state")
   for (const std::string& theirs : kKinds) {
     for (const std::string& ours : kKinds) {
       for (const std::string state : {"held", "repaired", "cooling", "revoked", "foreign"}) {
-        CAPTURE(theirs);
-        CAPTURE(ours);
-        CAPTURE(state);
+        INFO(theirs, " ", ours, " ", state);
         const Client holder(theirs, 'b');
         const Client other(ours, 'c');
         const bool shares = holder.secrets.token.front() != 'b';
@@ -158,7 +156,6 @@ TEST_CASE("scripts: whoever stands in the way is named, in each mode and state")
             REQUIRE(is<lock::Released>(holder.ask(server, lock::op::Leave{.cools = 9s})));
           if (state == "revoked")
             server.ask({{encode_revoke("L", value, "revoked:" + value + " {}")}});
-          // Whoever asks at the last moment still learns whose lock it was.
           CHECK(server.life(holder.context.holder_key) == server.life("L") + 10'000);
         }
         const lock::Answer answer = other.acquire(server);
@@ -254,9 +251,7 @@ TEST_CASE("scripts: a waiter with --newest against the newest one, in each of it
   for (const std::string state : {"waits", "has", "died", "left"}) {
     for (const int builds : {0, -1, 1}) {  // ours is the same, or lower, or higher
       for (const lock::Ticket ticket : {lock::Ticket{10}, lock::Ticket{30}}) {
-        CAPTURE(state);
-        CAPTURE(builds);
-        CAPTURE(ticket);
+        INFO(state, " ", builds, " ", ticket);
         Server server;
         const Client holder("alone", 'b');
         Client newest("newest", 'd');
@@ -449,6 +444,19 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
   CHECK(fields.contains(client.secrets.token));
   CHECK_FALSE(fields.contains("lease:" + client.secrets.token));
   CHECK_FALSE(fields.contains("keep:" + client.secrets.token));
+}
+
+TEST_CASE("scripts: of a reader that died, the next one to enter leaves nothing") {
+  Server server;
+  const Client dead("reader", 'b');
+  for (const char letter : {'b', 'c', 'd'}) {
+    REQUIRE(is<lock::Granted>(Client("reader", letter).acquire(server)));
+    server.pass(16s);
+  }
+  CHECK(server.key(dead.context.readers_key)->members.size() == 3);  // with the lock's value
+  for (const auto& [name, text] : server.key(dead.context.holder_key)->fields) {
+    CHECK((name.starts_with("shared:") || name.find(dead.secrets.token) == name.npos));
+  }
 }
 
 TEST_CASE("scripts: a reader that leaves is gone from the list, whether it still counted or not") {

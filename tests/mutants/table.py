@@ -220,7 +220,7 @@ MISTAKES = [
     M("run/runner.cc", "  run_.killer.kill_all(run_.plan.timing.time_to_stop());", ";",
       "the worker is killed just after the start, and the job outlives its lock",
       ["job/start: the worker is killed just after"]),
-    M("lock/timing.h", "return grace + margin(); }", "return grace; }",
+    M("lock/timing.h", "grace + margin()", "grace",
       "without a grace, a job whose start was not reported is not killed, and outlives its lock",
       ["job/start: and not continued: the job dies", "job/start: the supervisor is killed just after"]),
     M("run/worker.cc", "if (!kill_job()) ::_exit(0);", "if (!MUTATED && !kill_job()) ::_exit(0);",

@@ -78,7 +78,7 @@ MISTAKES = [
     M("redis/scripts/parts/leaving.lua", "redis.pcall('HDEL', KEYS[2], '')", "",
       "at maxmemory a hold cannot be given up", ["lock/scripts: at maxmemory"]),
     M("redis/scripts/parts/leaving.lua", "return known and others", "return others",
-      "a hold that is not there releases the others' lock", ["sim"]),
+      "a hold that is not there releases the others' lock", ["unit"]),
     M("redis/scripts/leave.lua", "rest = math.max(rest, keep - clock)", "",
       "the minimum hold ends with the inner run", ["lock/reentrant: the minimum hold of an outer run"]),
     M("redis/scripts/mark.lua", "rival > (build or began)", "rival > began * 2",

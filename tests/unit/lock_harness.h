@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -72,8 +74,10 @@ class Harness {
  public:
   explicit Harness(const Plan& plan) : session(plan, start) { step(Tick{}); }
 
+  /// After a tick nothing is due any more, or the loop would not wait.
   void step(const Event& event) {
     for (Effect& effect : session.step(event, now)) effects.push_back(std::move(effect));
+    if (std::holds_alternative<Tick>(event) && !session.finished()) CHECK(session.deadline() > now);
   }
 
   /// Lets time pass, ticking whenever the session wants to be woken.

@@ -138,6 +138,20 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
   CHECK_FALSE(fields.contains("keep:" + client.secrets.token));
 }
 
+TEST_CASE("scripts: a process whose hold is not there leaves the lock to the others") {
+  for (const std::string kind : {"alone", "reader"}) {
+    CAPTURE(kind);
+    Server server;
+    const Client outer(kind, 'b');
+    Client inner(kind, 'c');
+    inner.secrets.token = outer.secrets.token;
+    REQUIRE(is<lock::Granted>(outer.acquire(server)));
+    REQUIRE(server.keys().run({{"DEL", outer.context.holder_key}}).integer == 1);
+    CHECK(std::get<lock::Released>(inner.ask(server, lock::op::Leave{})).kept);
+    CHECK(server.key("L") != nullptr);
+  }
+}
+
 TEST_CASE("scripts: of a reader that died, the next one to enter leaves nothing") {
   Server server;
   const Client dead("reader", 'b');

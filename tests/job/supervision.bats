@@ -185,8 +185,8 @@ killed_together() {
   end=$(lease_end)
   await -80 "$TOP"
   assert_one_line "$stderr" 'was killed; stopping the job before the lock expires'
-  # Of what is left: the grace, the margin of 120 ms, and the drift of 62. On a busy machine killing takes longer, so it
-  # begins earlier, but not at once.
+  # Of what is left: the grace, the margin of 120 ms, and the drift of 62. On a busy machine a KILL takes longer, so
+  # redlock begins earlier.
   assert_between $((end - 4500)) "$(last TERM)" $((end - 400))
 }
 
@@ -506,7 +506,7 @@ clock_that_jumps() {
 @test "the clock jumps over the lease: the job is killed before anything else" {
   clock_that_jumps
   local who other
-  for who in worker top; do # alone to see it
+  for who in worker top; do # this process sees the jump, and the other one does not
     rm -f "$LOG" "$OFFSET_FILE"
     LD_PRELOAD=$SHIM run_job --ttl 2s --kill-after 300ms -- 5 tree
     wait_until "$BOUND" has_processes 2

@@ -31,7 +31,7 @@ IDLE = next((float(word[5:]) for word in WORDS if word.startswith("idle=")), Non
 TLS = next((word[4:] for word in WORDS if word.startswith("tls=")), None)
 
 # Stands before each script, and makes `redis` its own. An error of call() ends the script, pcall() returns it.
-PRELUDE = """local server, declared, hidden, lacks = redis, {}, {%s}, {%s}
+PRELUDE = """local server, declared, hidden, lacks, numbers = redis, {}, {%s}, {%s}, %s
 for _, key in ipairs(KEYS) do declared[key] = true end
 local function tag(key) return string.match(key, '{([^}]+)}') or key end
 local at = {MEMORY = 2, INFO = 0, TIME = 0, PUBLISH = 0, SPUBLISH = 0}
@@ -56,10 +56,10 @@ local function through(ask, fail)
     for _, field in ipairs(command == 'INFO' and type(answer) == 'string' and hidden or {}) do
       answer = string.gsub(answer, field .. ':[^\\r\\n]*\\r?\\n', '')
     end
-    if %s and command == 'ZSCORE' and type(answer) == 'string' then return tonumber(answer) end
+    if numbers and command == 'ZSCORE' and type(answer) == 'string' then return tonumber(answer) end
     local scored = false
     for _, word in ipairs({...}) do scored = scored or word == 'WITHSCORES' end
-    for at = 2, %s and scored and #answer or 0, 2 do answer[at] = tonumber(answer[at]) end
+    for at = 2, numbers and scored and #answer or 0, 2 do answer[at] = tonumber(answer[at]) end
     return answer
   end
 end
@@ -68,7 +68,7 @@ local redis = {call = through(server.call, error), pcall = through(server.pcall,
 """ % (
     ", ".join(f"'{field}'" for field in HIDDEN),
     ", ".join(f"['{command}'] = true" for command in LACKS),
-    *("true" if word in WORDS else "false" for word in ("declared", "slots", "numbers", "numbers")),
+    *("true" if word in WORDS else "false" for word in ("numbers", "declared", "slots")),
 )
 INFO = PRELUDE + "return redis.call('INFO', unpack(ARGV))"
 known = {}  # SHA-1 of a script → the script

@@ -323,7 +323,8 @@ TEST_CASE("force --wait: gives up ten seconds after the longest-lived key must h
   CHECK(wait_limit(seen, now) == now + 19s);
 }
 
-TEST_CASE("force: a run that fails meanwhile: its hold ends, as the last look has shown it") {
+TEST_CASE(
+    "force: the hold of a run that failed after the first look ends as the last look shows it") {
   std::array<int, kServers> looks{};
   int lines = 0;
   const auto reply = [&](const Asked& asked) -> std::optional<std::string> {

@@ -514,12 +514,8 @@ clock_that_jumps() {
     kill -STOP "$other"
     wait_until "$BOUND" stopped "$other"
     echo 3600 >"$SCRATCH/offset.new" && mv "$SCRATCH/offset.new" "$OFFSET_FILE"
-    if [[ $who == top ]]; then # woken by a signal that is for the job
-      kill -USR1 "$TOP"
-    else
-      wait_until "$BOUND" job_is_gone
-      kill -CONT "$TOP"
-    fi
+    # A signal that is for the job wakes the top; the worker continues it at its end.
+    [[ $who == worker ]] || kill -USR1 "$TOP"
     await -80 "$TOP"
     job_is_gone
     gone "$WORKER"

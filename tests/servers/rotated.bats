@@ -232,8 +232,13 @@ moves() {
   done
 }
 
+# replicated: B has all that A has.
+replicated() {
+  [[ $(printf 'set written x px 60000\nwait 1 20000\n' | cli A) == *1 ]] || fail 'A has no replica'
+}
 # demote: B is the primary now, and A its replica; $SCRATCH/end still leads to A.
 demote() {
+  replicated
   cli B replicaof no one >/dev/null
   cli A replicaof 127.0.0.1 "$B_PORT" >/dev/null
   cli A pexpire L 6000 >/dev/null 2>&1 || true
@@ -252,7 +257,7 @@ start_pair() {
   start_server A --tcp
   start_server B --tcp --replicaof "127.0.0.1 $A_PORT"
   # B gets no writes before its first acknowledgement, up to 1 s after it says that its link is up.
-  [[ $(printf 'set written x px 60000\nwait 1 20000\n' | cli A) == *1 ]] || fail 'A has no replica'
+  replicated
   lead_to A
   export REDLOCK_SERVERS=$SCRATCH_URI/end
 }

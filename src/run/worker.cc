@@ -115,14 +115,14 @@ void Worker::fail(const char* why) noexcept {
   } catch (const std::exception&) {
     os::last_words("redlock: out of memory\n");
   }
-  continue_supervisor();
   give_back();
   leave(running ? ExitStatus::os_error : ExitStatus::ok);
 }
 
 /// Publishes the verdict, and ends this process.
 void Worker::leave(Exit verdict) {
-  supervision_.verdict.store(verdict.status);  // what comes now may take long
+  supervision_.verdict.store(verdict.status);
+  continue_supervisor();  // what comes now may take long
   run_.out.drain();
   ::_exit(supervision_.exit().status);
 }
@@ -164,13 +164,14 @@ void Worker::poll_process(bool woken, lock::Instant now) {
   const bool gone = supervisor_is_gone();
   if (gone) driver_.step(lock::SupervisorGone{supervision_.told.load() != 0}, now);
   if (report_end_at_ != lock::kNever && (gone || now >= report_end_at_)) report_end(now);
+  if (now >= continue_at_) continue_supervisor();
 }
 
 void Worker::iterated(lock::Instant now) {
   give_up(now);
   if (session_.watching_tree() && job_pid_ < 0 && run_.tree.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
-    continue_supervisor();
+    continue_at_ = now + kHold;
   }
 }
 
@@ -214,7 +215,7 @@ void Worker::report_end(lock::Instant now) {
   const Exit job = *supervision_.job();
   run_.tree.signal_escaped(job.signal);
   driver_.step(lock::JobExited{job.status, supervision_.job_end()}, now);
-  continue_supervisor();  // after the release, which must not wait for this
+  continue_at_ = now + kHold;
 }
 
 /// The supervisor is our parent as long as it lives. Once it is dead we have another parent, but
@@ -236,13 +237,14 @@ bool Worker::tell(Kind kind, int value) const {
 void Worker::publish(const lock::WorkerState& state) {
   supervision_.publish(state);
   const bool sooner = state.act_by < std::exchange(act_by_, state.act_by);
-  // The release goes out first. continue_supervisor() follows it, and wakes the supervisor, too.
+  // The release goes out first. If it takes long, continue_at_ wakes the supervisor.
   const bool releasing = state.phase == lock::WorkerState::Phase::releasing;
   if (sooner && !releasing) tell(Kind::act_sooner);
 }
 
 /// If the supervisor was stopped, it must see the job's new state.
-void Worker::continue_supervisor() const {
+void Worker::continue_supervisor() {
+  continue_at_ = lock::kNever;
   if (::getppid() != supervisor_pid_) return;
   // Without a pidfd: if the parent has died just now, its PID cannot be in use again so soon.
   if (!supervisor_ || !os::send_signal(supervisor_, SIGCONT)) ::kill(supervisor_pid_, SIGCONT);

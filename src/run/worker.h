@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
+
 #include "driver/driver.h"
 #include "run/run.h"
 
@@ -30,7 +32,9 @@ class Worker : private driver::Host {
   [[nodiscard]] os::Interest watch() const override {
     return {.fd = supervisor_.get(), .read = true};
   }
-  [[nodiscard]] lock::Instant deadline() const override { return report_end_at_; }
+  [[nodiscard]] lock::Instant deadline() const override {
+    return std::min(report_end_at_, continue_at_);
+  }
   /// Signals are for the job, and the supervisor passes them on.
   bool take_signal(const lock::Signal& signal, lock::Instant) override {
     supervision_.heard_by_worker.note(signal.number);
@@ -58,7 +62,7 @@ class Worker : private driver::Host {
   /// False: the supervisor is dead.
   bool tell(WorkerMessage::Kind kind, int value = 0) const;
   void publish(const lock::WorkerState& state);
-  void continue_supervisor() const;
+  void continue_supervisor();
 
   Run& run_;
   lock::Session& session_;
@@ -78,6 +82,9 @@ class Worker : private driver::Host {
   pid_t job_pid_ = -1;  ///< the main process, until it is reaped
   /// Somebody has killed the job's main process: the session learns of it at this moment.
   lock::Instant report_end_at_ = lock::kNever;
+  /// The job has ended, and a stopped supervisor must see that; but a supervisor that wakes between
+  /// the release and its answer would take the processor from the server.
+  lock::Instant continue_at_ = lock::kNever;
 };
 
 }  // namespace redlock::run

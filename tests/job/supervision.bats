@@ -283,12 +283,18 @@ stubborn_until_the_end() {
   assert_between 0 $(($(last beat) - $(last TERM))) 10000 # a second later than the worker's
 }
 
+# waits_of PID: how often it has begun to wait
+waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
+
 @test "worker stopped in the release: redlock leaves, with the job's status" {
-  run_job --ttl 30s --server-timeout 100ms -- 5
+  local before
+  run_job --ttl 5m --server-timeout 100ms -- 5
   pause_server A
+  before=$(waits_of "$TOP")
   touch "$LOG.end"
-  # It has fetched the job's status and told it, and waits for the server.
+  # It has fetched the job's status and told it, and waits for the server: too long, so it has woken its supervisor.
   wait_until "$BOUND" reaped "$JOB"
+  wait_until "$BOUND" eval '(($(waits_of "$TOP") > before))'
   wait_until "$BOUND" asleep "$WORKER"
   kill -STOP "$WORKER"
   await -5 "$TOP"

@@ -21,6 +21,8 @@
 //                    when it reads (TTIN), and then the supervisor gives it the terminal.
 //   bg               The shell only sends CONT. The supervisor continues the job. If the job then
 //                    reads, the kernel stops it (TTIN), and the rest is as for Ctrl-Z.
+//   kill %1          of a stopped job: the shell sends TERM and CONT, and the job gets them in this
+//                    order. If it were continued first, it could read and be stopped (TTIN).
 //   kill -STOP JOB   as Ctrl-Z. After kill -CONT JOB the worker continues the supervisor.
 //   kill -TSTP PID   of the supervisor: it passes the signal on to the job, and then as Ctrl-Z.
 //   kill -STOP PID   of the supervisor: job and renewals go on. At the job's end the worker

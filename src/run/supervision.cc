@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::size_t kMostNamed = 5;
 
+/// After one of these, a main process that exits has not ended by itself.
+constexpr int kOrders[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
+
 /// The CPU time that the kernel needs for the death of a small process. Measured on two cores: 8000
 /// processes are gone 0.4 s after the last KILL.
 constexpr std::chrono::microseconds kDeath(50);
@@ -64,10 +67,15 @@ Exit Supervision::exit() const {
   return own == 0 ? *job() : Exit(own);
 }
 
+void Supervision::note_pending(pid_t supervisor) {
+  for (const int order : kOrders) {
+    if (os::has_pending(supervisor, order)) note_told(order);
+  }
+}
+
 lock::JobEnd Supervision::job_end() const {
   const std::optional<Exit> job = this->job();
   const int signal = job ? job->signal : 0;
-  constexpr int kOrders[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
   const bool ordered = std::ranges::any_of(kOrders, [this](int each) { return has_told(each); });
   if (ordered || (signal != 0 && has_told(signal))) return lock::JobEnd::as_told;
   return signal != 0 ? lock::JobEnd::killed : lock::JobEnd::by_itself;

@@ -58,6 +58,9 @@ struct Supervision {
   /// By either process, before the job's descendants have the signal from us.
   void note_told(int signal) { told.fetch_or(bit_of(signal)); }
   [[nodiscard]] bool has_told(int signal) const { return (told.load() & bit_of(signal)) != 0; }
+  /// By the worker, about the supervisor: an order to end that it has got, and had no time to read,
+  /// counts as told.
+  void note_pending(pid_t supervisor);
   /// How the main process ended, as far as it is known now.
   [[nodiscard]] lock::JobEnd job_end() const;
 

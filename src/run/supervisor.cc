@@ -236,7 +236,9 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now
     if (!job_control_.own_group()) witness_.proceed();
     take_messages();  // a stop that they report came before this signal
     job_control_.note(0);
-    if (job_control_.own_group()) return continue_job();
+    // What came before it goes first: a job that reads from the terminal may be stopped again
+    // immediately.
+    if (job_control_.own_group() && held_.empty()) return continue_job();
   }
   if (os::ends_process_by_default(signal.number)) supervision_.note_told(signal.number);
   // Only real-time signals queue (signal(7)).
@@ -262,6 +264,7 @@ void Supervisor::pass_on(lock::Instant now) {
 /// Descendants of the job may have left the group: they have the signal only if its sender sent it
 /// to every process. Then our worker has it, too.
 void Supervisor::pass_on(const os::ReceivedSignal& signal, lock::Instant since) {
+  if (signal.number == SIGCONT && job_control_.own_group()) return continue_job();
   const bool by_terminal = signal.from_kernel && !job_control_.own_group() &&
                            (signal.number == SIGINT || signal.number == SIGQUIT);
   // A process that has not run since then, on a busy machine, has it pending. A CONT may be ours.

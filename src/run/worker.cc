@@ -163,7 +163,11 @@ void Worker::poll_process(bool woken, lock::Instant now) {
   if (woken) reap(now);
   const bool gone = supervisor_is_gone();
   if (gone) driver_.step(lock::SupervisorGone{supervision_.told.load() != 0}, now);
-  if (report_end_at_ != lock::kNever && (gone || now >= report_end_at_)) report_end(now);
+  if (report_end_at_ != lock::kNever && (gone || now >= report_end_at_)) {
+    // It may have had no processor since then, as on a busy machine.
+    if (!gone) supervision_.note_pending(supervisor_pid_);
+    report_end(now);
+  }
   if (now >= continue_at_) continue_supervisor();
 }
 

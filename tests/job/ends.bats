@@ -122,6 +122,17 @@ ends() {
   [[ $whole == 1 ]] || fail 'the next job began too early each time'
 }
 
+@test "a main process that was told together with a supervisor that gets no processor for a while" {
+  start busy -- sh -c "trap 'exit 3' TERM; ($SLOW busy.log 1.2) & wait"
+  local supervisor=${JOB[busy]} main
+  main=$(main_of busy)
+  kill -STOP "$supervisor"
+  wait_until "$BOUND" stopped "$supervisor"
+  kill -TERM "$supervisor" "$main" "$(pid_of_child busy)"
+  wait_gone "$main" # its parent knows how it ended; only then does it continue the supervisor
+  ends busy 3
+}
+
 @test "worker killed, then told to end: a handler's exit, or its death, and the supervisor ends the rest" {
   local name worker
   start death --ttl 30s -- sh -c "($SLOW death.log 60); true"

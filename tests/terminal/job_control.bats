@@ -272,6 +272,22 @@ for shell in SHELLS:
 SCENARIO
 }
 
+@test "Ctrl-Z, kill %1: a stopped job that reads the terminal ends, as without redlock" {
+  scenario <<'SCENARIO'
+# Bash sends TERM, then CONT.
+at = Terminal("bash")
+job = Job("lines blocking mortal").typed(at)
+at.type(CTRL_Z)
+at.prompt()
+at.run("kill %1")
+until("the job's end", job.process.gone)
+until("redlock's end", job.supervisor.gone)
+at.run("true")
+at.in_order()
+assert not held("L")
+SCENARIO
+}
+
 @test "kill -STOP and -CONT of redlock, and kill -TSTP: fg makes it whole again" {
   scenario <<'SCENARIO'
 for name in "STOP", "TSTP":

@@ -2,6 +2,7 @@
 #include "run/supervision.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -26,6 +27,26 @@ TEST_CASE("a main process ended as told after an order to end, or by a signal th
                                                              : lock::JobEnd::by_itself));
       }
     }
+  }
+}
+
+TEST_CASE(
+    "an order to end that a process has got and not read counts as told, another signal does not") {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1}) {
+    CAPTURE(signal);
+    sigset_t one;
+    sigset_t before;
+    sigemptyset(&one);
+    sigaddset(&one, signal);
+    REQUIRE(::sigprocmask(SIG_BLOCK, &one, &before) == 0);
+    REQUIRE(::kill(::getpid(), signal) == 0);
+    Supervision supervision;
+    supervision.note_job_end(0);
+    supervision.note_pending(::getpid());
+    CHECK(supervision.job_end() ==
+          (signal == SIGUSR1 ? lock::JobEnd::by_itself : lock::JobEnd::as_told));
+    CHECK(::sigwaitinfo(&one, nullptr) == signal);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
   }
 }
 

@@ -405,6 +405,10 @@ std::string meant_command(std::string_view word) {
   std::string message = (option ? "unknown option " : "unknown command ") + quote(word);
   if (const std::string near = option ? "" : meant_command(word); !near.empty()) {
     message += ", did you mean: redlock " + near;
+  } else if (find_command(word.substr(0, word.find(' ')))) {
+    message +=
+        ": these are several words in one, as the first line of a script passes them; write "
+        "there: #!/usr/bin/env -S redlock run NAME -- bash";
   } else if (!option && !rest.empty()) {
     message += "; to run something while holding a lock of that name: redlock run NAME -- COMMAND";
   }

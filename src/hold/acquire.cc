@@ -375,6 +375,11 @@ std::optional<Ward> find_ward(const cli::Acquire& request) {
     throw Error(ExitStatus::usage,
                 "--keep-for: there is no process " + std::to_string(*request.keep_for));
   }
+  if (request.on_lost_signal != 0 && !os::send_signal(process, 0) && errno != ESRCH) {
+    throw Error(ExitStatus::os_error,
+                fmt::format("--on-lost-signal: redlock cannot signal process {}: {}",
+                            *request.keep_for, std::strerror(errno)));
+  }
   return Ward{*request.keep_for, std::move(process), request.on_lost_signal};
 }
 

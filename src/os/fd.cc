@@ -118,6 +118,16 @@ void detach() {
   }
 }
 
+namespace {
+
+/// Gives the file to this owner and group. A file that has them already needs no fchown(2), for
+/// which a seccomp filter may kill us: SystemCallFilter=~@privileged of systemd does.
+bool own(int file, const struct stat& now, uid_t owner, gid_t group) {
+  return (now.st_uid == owner && now.st_gid == group) || ::fchown(file, owner, group) == 0;
+}
+
+}  // namespace
+
 WholeFile::WholeFile(const std::string& path) {
   const std::size_t name = path.rfind('/') + 1;  // 0 without a slash
   const std::string directory = name == 0 ? "." : path.substr(0, name);
@@ -147,7 +157,7 @@ int WholeFile::lock(lock::Instant limit) {
   // The group shares the lock if it shares the directory. What it has put there itself may be a
   // link to another file.
   if (created && status.st_nlink == 1 && (directory.st_mode & S_IWGRP) != 0 &&
-      ::fchown(lock_.get(), static_cast<uid_t>(-1), directory.st_gid) == 0) {
+      own(lock_.get(), status, status.st_uid, directory.st_gid)) {
     static_cast<void>(::fchmod(lock_.get(), 0220));
   }
   while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -194,12 +204,10 @@ int WholeFile::replace(const std::string& text) const {
 /// into the directory, with a mode of his choice.
 int WholeFile::keep_mode(int file, const struct stat& old) const {
   struct stat directory {};
-  if (::fstat(directory_.get(), &directory) != 0) return errno;
+  struct stat now {};
+  if (::fstat(directory_.get(), &directory) != 0 || ::fstat(file, &now) != 0) return errno;
   if (old.st_uid != ::geteuid() && old.st_uid != directory.st_uid) return 0;
-  if (::fchown(file, old.st_uid, old.st_gid) != 0 &&
-      ::fchown(file, static_cast<uid_t>(-1), old.st_gid) != 0) {
-    errno = 0;
-  }
+  if (!own(file, now, old.st_uid, old.st_gid) && !own(file, now, now.st_uid, old.st_gid)) errno = 0;
   return ::fchmod(file, old.st_mode & 0777) == 0 ? 0 : errno;
 }
 

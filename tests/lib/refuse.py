@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """refuse.py CALL[:SIGNAL][,CALL...] ERROR COMMAND [ARG...]: runs the command, for which these system calls
 fail with ERROR (ENOSYS, EPERM), as on an old kernel or below a seccomp filter. With a SIGNAL, only those whose
-second argument it is."""
+second argument it is. With KILL as the ERROR, they kill the command, as below a filter of systemd."""
 
 import ctypes, errno, os, platform, struct, sys
 
@@ -9,20 +9,21 @@ import ctypes, errno, os, platform, struct, sys
 NUMBERS = {
     "pidfd_send_signal": 424,
     "pidfd_open": 434,
+    "fchown": {"x86_64": 93, "aarch64": 55}[platform.machine()],
     "kill": {"x86_64": 62, "aarch64": 129}[platform.machine()],
     "wait4": {"x86_64": 61, "aarch64": 260}[platform.machine()],
     "waitid": {"x86_64": 247, "aarch64": 95}[platform.machine()],
 }
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06  # of classic BPF, see seccomp(2)
-ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
 
 class Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-REFUSED = (RETURN, 0, 0, ERRNO | getattr(errno, sys.argv[2]))
+REFUSED = (RETURN, 0, 0, KILL if sys.argv[2] == "KILL" else ERRNO | getattr(errno, sys.argv[2]))
 CALL, SECOND_ARGUMENT = 0, 24  # offsets in struct seccomp_data
 
 code = []

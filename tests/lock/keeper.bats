@@ -102,6 +102,17 @@ ends_untold() { wait_gone "$KEEPER" && not_told; }
   refute_contains "$(tr '\0' ' ' <"/proc/$KEEPER/cmdline")" "$(cli A get L)"
 }
 
+@test "keeper: a process that it could not signal has no lock with --on-lost-signal" {
+  ward
+  local refused=("$PYTHON" "$TESTS/lib/refuse.py" pidfd_send_signal EPERM)
+  run -71 --separate-stderr "${refused[@]}" "$REDLOCK" acquire --keep-for "$WARD" --on-lost-signal USR1 L
+  assert_one_line "$stderr" "--on-lost-signal: redlock cannot signal process $WARD: Operation not permitted"
+  assert_nothing_left A
+  run -0 "${refused[@]}" "$REDLOCK" acquire --keep-for "$WARD" L
+  has_key A L
+  "$REDLOCK" release L "$output"
+}
+
 @test "keeper: \$(…) ends immediately, with standard error and other descriptors in the pipe, too" {
   ward
   timed -0 bash -c 'all=$(exec 7>&1; "$REDLOCK" acquire -vv --keep-for "$0" L 2>&1); echo "$all"' "$WARD"

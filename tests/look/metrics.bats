@@ -239,6 +239,18 @@ run_warned() {
   run_warned 'Permission denied'
 }
 
+@test "metrics: a filter that kills whoever gives a file away (systemd) does not kill redlock" {
+  # The new file and its lock have the right owner and group already.
+  chmod 2775 "$DIR"
+  local run
+  for run in 1 2; do
+    run -3 "$PYTHON" "$TESTS/lib/refuse.py" fchown KILL "$REDLOCK" run L -- sh -c 'exit 3'
+    [[ -z $output ]] || fail "$output"
+    assert_sample runs_total "$run"
+  done
+  assert_nothing_else
+}
+
 @test "metrics: a limit of file size changes nothing" {
   "$REDLOCK" run L -- true
   cp "$FILE" "$SCRATCH/before"

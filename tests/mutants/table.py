@@ -317,6 +317,8 @@ MISTAKES = [
       "the parent ends the keeper's TLS connections", ["servers/tls: a keeper goes on"]),
     M("hold/acquire.cc", "send_message(reserve_->ours, KeeperMessage::end);", ";",
       "a keeper without a reader of its token", ["lock/keeper: a token that cannot be printed"]),
+    M("hold/acquire.cc", "!os::send_signal(process, 0) && errno != ESRCH", "false",
+      "a lock is kept for a process that its loss cannot stop", ["lock/keeper: a process that it could not signal"]),
     M("hold/by_token.cc", "patience = std::min<lock::Duration>(patience, ttl / 2);", ";",
       "the first vote renewed has expired when the last one is", ["lock/acquire: renew: gives up"]),
     M("hold/by_token.cc", "op_ == lock::Op::leave && possession_.held", "false",

@@ -312,6 +312,9 @@ TEST_CASE("no command, or an unknown one") {
   check_usage({"rnu", "L", "x"}, "did you mean: redlock run");
   check_usage({"mylock", "./job.sh"}, "redlock run NAME -- COMMAND");
   check_usage({"mylock"}, "unknown command 'mylock'");
+  // A script that begins with "#!/usr/bin/redlock run NAME --".
+  check_usage({"run NAME --", "./script"}, "several words in one");
+  check_usage({"my lock", "./job.sh"}, "redlock run NAME -- COMMAND");
   check_usage({"-n", "mylock", "./job.sh"}, "options go after the subcommand");
   check_usage({"--ttl=5", "run"}, "options go after the subcommand");
   check_usage({"--bogus"}, "unknown option '--bogus'");

@@ -35,7 +35,7 @@ std::string complaint_text(const lock::Answer& answer) {
           },
           [](const lock::NotCommitted&) {
             return "has not stored the fencing number; the user may lack a permission: redlock "
-                   "check --acl USER prints the rules it needs";
+                   "check --acl USER [NAME] prints the rules it needs";
           },
           [](const lock::Granted& grant) {
             return fmt::format(

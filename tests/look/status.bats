@@ -345,7 +345,7 @@ start_limited() {
   start_limited F "${keys[@]}" +eval +type
   cli F set work $TOKEN >/dev/null
   status -69 -S "$F_CRON" work
-  assert_contains "$stderr" 'the user lacks a permission; redlock check --acl USER prints the rules it needs'
+  assert_contains "$stderr" 'the user lacks a permission; redlock check --acl USER [NAME], with the job'"'s -s, --slots, --once or --build, prints"
   status -69 -S "$D_CRON" elsewhere
   list -69 -S "$D_CRON"
   assert_contains "$stderr" 'lacks a permission'

@@ -260,7 +260,7 @@ has_moved_to() {
   kill_server S2
   await_renewal D1
   try_run
-  says 'Sentinel 127.0.0.1:' 'connection refused'
+  says 'none of its 3 Sentinels names the primary; Sentinel 127.0.0.1:' 'connection refused'
   end_job
   wait_until_clean D1
 }

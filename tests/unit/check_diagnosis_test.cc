@@ -93,7 +93,9 @@ TEST_CASE("diagnosis: a Cluster by name that is none, and which node is the prim
   CHECK(has(role_as("redis+sentinel://db0/service"), "a primary with 2 replicas"));
   inspection.info.erase("min_slaves_good_slaves");
   settings.replicas = 1;
-  CHECK(has(role_as("redis+sentinel://db0/service"), "a primary with 2 replicas"));
+  CHECK(
+      has(role_as("redis+sentinel://db0/service"),
+          "a primary with 2 replicas; its vote counts once it has reached 1 of them (--replicas)"));
   inspection.info["connected_slaves"] = "0";
   inspection.info["redis_mode"] = "cluster";
   CHECK(role_as("redis+cluster://db0") == "node db0:7000 is a primary without replicas");

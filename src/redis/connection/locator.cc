@@ -129,6 +129,10 @@ class Sentinels {
     }
     const bool majority = answered_ > links.size() / 2 && epoch >= known_;
     const bool all = answered_ + failed_ == links.size();
+    if (!finished && failed_ == links.size() && failed_ > 1) {
+      failure.why =
+          "none of its " + std::to_string(failed_) + " Sentinels names the primary; " + failure.why;
+    }
     finished = majority || all || (answered_ > 0 && now >= enough_at_);
   }
 

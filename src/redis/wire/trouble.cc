@@ -80,7 +80,8 @@ constexpr std::string_view kHasNoPassword =
     "a password is configured here, but the server has none; leave it out, or set requirepass";
 constexpr std::string_view kIsHostUp = "; is the host up, and does no firewall drop the packets?";
 constexpr std::string_view kNoPermission =
-    "the user lacks a permission; redlock check --acl USER prints the rules it needs";
+    "the user lacks a permission; redlock check --acl USER [NAME], with the job's -s, --slots, "
+    "--once or --build, prints the rules it needs";
 
 constexpr std::string_view kIsCluster =
     "is part of a Redis Cluster; write redis+cluster://HOST:PORT (rediss+cluster:// with TLS), "

@@ -217,6 +217,33 @@ one_hold() {
   assert_between 1 "$(cli A pttl L)" 2000
 }
 
+@test "hold-on-failure: a run inside with a longer ttl does not make the hold longer" {
+  start_server A
+  local leave=(leave 2 L "$HOLDER" "$TOKEN" "$OTHER") soon
+  soon=$((($(date +%s) + 40) * 1000))
+  cli A set L "$TOKEN" px 600000 >/dev/null
+  cli A hset "$HOLDER" "$TOKEN" '{"maintenance":1}' "holds:$TOKEN" "$TOKEN $soon $OTHER $soon" >/dev/null
+  answers kept "${leave[@]}" 0
+  assert_between 20000 "$(cli A pttl L)" 40000
+  # But a longer minimum hold of the run inside counts.
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN $soon $OTHER $soon" >/dev/null
+  answers kept "${leave[@]}" 90000
+  assert_between 50000 "$(cli A pttl L)" 90000
+  # Another run inside leaves later.
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN 1 $OTHER $soon ${OTHER}2 $soon" >/dev/null
+  answers kept "${leave[@]}" 0
+  assert_between 50000 "$(cli A pttl L)" 90000
+  # The hold is over, and so is the lock.
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN 1 $OTHER $soon" "keep:$TOKEN" 1 >/dev/null
+  answers kept "${leave[@]}" 0
+  assert_no_key A L
+  # A run that died is not a hold: the lock keeps its time to live.
+  cli A set L "$TOKEN" px 600000 >/dev/null
+  cli A hset "$HOLDER" "$TOKEN" '{}' "holds:$TOKEN" "$TOKEN 1 $OTHER $soon" >/dev/null
+  answers kept "${leave[@]}" 0
+  assert_between 500000 "$(cli A pttl L)" 600000
+}
+
 @test "hold-on-failure: a lock that was revoked before the run failed stays for a run inside, until that has ended" {
   servers 3
   local server token

@@ -38,16 +38,17 @@ end
 
 local others = find_others()
 if not others then return {'kept'} end
-local keep = tonumber(field(KEYS[2], 'keep:' .. token, 16):match('^%d+$')) or 0
+local keep = math.max(tonumber(field(KEYS[2], 'keep:' .. token, 16):match('^%d+$')) or 0, clock + rest)
 if #others > 0 then
-  redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
-  if rest > 0 then
-    redis.pcall('HSET', KEYS[2], 'keep:' .. token, math.max(keep, clock + rest))
+  redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others), 'keep:' .. token, keep)
+  -- Our renewals may have given the lock a longer life than a maintenance hold asked for. Nobody renews that hold.
+  if #others == 1 and field(KEYS[2], token, 8192):find('"maintenance":1') then
+    redis.call('PEXPIRE', KEYS[1], math.max(keep, 0 + others[1]:match('%d+$')) - clock)
   end
   return {'kept'}
 end
 
-rest = math.max(rest, keep - clock)
+rest = keep - clock
 if rest > 0 and value == cooling then return {'cooling'} end
 if rest > 0 and value == token then
   -- The present time to live covers the hold already. A late request must not extend it.
@@ -58,8 +59,7 @@ if rest > 0 and value == token then
   redis.pcall('PEXPIRE', KEYS[2], rest + 10000)
   return {'cooling'}
 end
-local left = KEYS[3] and redis.call('PTTL', KEYS[1]) or 0
+if KEYS[3] then note(math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[5]))) end
 redis.call('DEL', KEYS[1])
 forget()
-if KEYS[3] then note(math.max(left, tonumber(ARGV[5]))) end
 return {'released'}

@@ -12,7 +12,6 @@ local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 -- The keeper's note, "~token", is for a later request of the owner: the keeper has already done what that
 -- request asks for. Returns whether there was such a note.
 local function note(life)
-  if not ARGV[4] then return false end
   local mark, others, before = ARGV[4] == 'keeper' and '~' or '', {''}, nil
   each(field(KEYS[3], 'released', 8192), function(id, ends)
     if id == token or id == '~' .. token then

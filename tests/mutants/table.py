@@ -79,7 +79,7 @@ MISTAKES = [
       "at maxmemory a hold cannot be given up", ["lock/scripts: at maxmemory"]),
     M("redis/scripts/parts/leaving.lua", "return known and others", "return others",
       "a hold that is not there releases the others' lock", ["unit"]),
-    M("redis/scripts/leave.lua", "if #others == 1 and", "if #others == 9 and",
+    M("redis/scripts/leave.lua", "if #left == 1 and", "if #left == 9 and",
       "a run inside makes a maintenance hold longer", ["lock/hold_on_failure: a run inside with a longer ttl"]),
     M("redis/scripts/leave.lua", "rest = keep - clock", "",
       "the minimum hold ends with the inner run", ["lock/reentrant: the minimum hold of an outer run"]),

@@ -88,7 +88,9 @@ bool Server::all_holds_right(Token token, Time now) const {
   if (!set_back_ || holder == nullptr) return false;
   const std::string text = token_text(token);
   const auto holds = holder->fields.find("holds:" + text);
-  if (holds == holder->fields.end() || holder->fields.contains("keep:" + text)) return false;
+  const auto keep = holder->fields.find("keep:" + text);
+  const bool cools = keep != holder->fields.end() && keep->second != "0";
+  if (holds == holder->fields.end() || cools) return false;
   std::istringstream words(holds->second);
   for (std::string hold, ends; words >> hold >> ends;) {
     if (last_in(holds_right_, token_of(hold)) < *set_back_) return false;

@@ -36,14 +36,15 @@ if value ~= token and value ~= cooling and
   return {'not_mine', value and value:sub(1, 1024) or 'type:' .. kind}
 end
 
-local others = find_others()
-if not others then return {'kept'} end
-local keep = math.max(tonumber(field(KEYS[2], 'keep:' .. token, 16):match('^%d+$')) or 0, clock + rest)
-if #others > 0 then
-  redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others), 'keep:' .. token, keep)
+local left = find_others()
+if not left then return {'kept'} end
+-- Without a minimum hold 0: the clock may be set back.
+local keep = math.max(tonumber(field(KEYS[2], 'keep:' .. token, 16):match('^%d+$')) or 0, rest > 0 and clock + rest or 0)
+if #left > 0 then
+  redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(left), 'keep:' .. token, keep)
   -- Our renewals may have given the lock a longer life than a maintenance hold asked for. Nobody renews that hold.
-  if #others == 1 and field(KEYS[2], token, 8192):find('"maintenance":1') then
-    redis.call('PEXPIRE', KEYS[1], math.max(keep, 0 + others[1]:match('%d+$')) - clock)
+  if #left == 1 and field(KEYS[2], token, 8192):find('"maintenance"') then
+    redis.call('PEXPIRE', KEYS[1], math.max(keep, 0 + left[1]:match('%d+$')) - clock)
   end
   return {'kept'}
 end
@@ -52,8 +53,8 @@ rest = keep - clock
 if rest > 0 and value == cooling then return {'cooling'} end
 if rest > 0 and value == token then
   -- The present time to live covers the hold already. A late request must not extend it.
-  local left = redis.call('PTTL', KEYS[1])
-  if left >= 0 and left < rest then rest = left end
+  local life = redis.call('PTTL', KEYS[1])
+  if life >= 0 and life < rest then rest = life end
   rest = math.max(rest, 1)
   redis.call('SET', KEYS[1], cooling, 'PX', rest)
   redis.pcall('PEXPIRE', KEYS[2], rest + 10000)

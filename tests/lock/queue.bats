@@ -67,8 +67,14 @@ teardown() { stop_all; }
   let_go
   await -0 "$three"
 }
-# refused_here COUNT: server A remembers that many runs of this host that gave up.
-refused_here() { [[ $(cli A hget 'redlock:{L}:fence' "refused:$(uname -n)") == "$1 "* ]]; }
+# refused_here COUNT: a server remembers that many runs of this host that gave up. A run ends when a quorum has answered.
+refused_here() {
+  local each
+  for each in A B C; do
+    [[ $(cli "$each" hget 'redlock:{L}:fence' "refused:$(uname -n)") != "$1 "* ]] || return 0
+  done
+  return 1
+}
 
 @test "queue: of runs that come together, --max-waiting lets about as many wait" {
   servers 3

@@ -145,14 +145,12 @@ Verdict judge_role(const redis::Endpoint& server, const Inspection& inspection,
                 " that goes on giving locks when it is cut off and the Sentinels have replaced "
                 "it; use --replicas 1 on every host, or set min-replicas-to-write 1 there"};
   }
-  if (settings.replicas > 0) {
-    return {Level::ok,
-            fmt::format("{} with {}; its vote counts once it has reached {} of them (--replicas)",
-                        who, diag::counted(replicas, "replica"), settings.replicas)};
-  }
-  return {Level::ok, fmt::format("{} with {}; a replica that takes over may not know the newest "
-                                 "locks (see --replicas)",
-                                 who, diag::counted(replicas, "replica"))};
+  const std::string then =
+      settings.replicas > 0
+          ? fmt::format("its vote counts once it has reached {} of them (--replicas)",
+                        settings.replicas)
+          : "a replica that takes over may not know the newest locks (see --replicas)";
+  return {Level::ok, fmt::format("{} with {}; {}", who, diag::counted(replicas, "replica"), then)};
 }
 
 Verdict judge_uptime(const Inspection& inspection, const Settings& settings) {

@@ -116,7 +116,9 @@ class SelfTest : private driver::Host {
   void heard(const lock::Reply& reply) override {
     SelfTestResult::Steps& server = result_.servers.at(reply.ask.server);
     const lock::Op op = reply.ask.op();
-    if (op == lock::Op::acquire) server.acquired = reply.answer;
+    const auto* silence = std::get_if<lock::Unreachable>(&reply.answer);
+    const bool withdrawn = silence != nullptr && silence->why.empty();
+    if (op == lock::Op::acquire && !withdrawn) server.acquired = reply.answer;
     if (op == lock::Op::renew) server.renewed = reply.answer;
     if (lock::is_release(op)) server.released = reply.answer;
   }
@@ -154,6 +156,13 @@ std::string text_of(const std::optional<lock::Answer>& answer) {
   }
   if (is<lock::NotCommitted>(answer)) return "stores no fencing number";
   return "another process holds the lock there";
+}
+
+/// Judges one server in a self-test that ended before all votes had come: the lock is held, or two
+/// of the servers are one.
+std::optional<Verdict> judge_vote(const SelfTestResult::Steps& steps) {
+  if (!is<lock::Unreachable>(steps.acquired)) return std::nullopt;
+  return Verdict{Level::outage, "gave no vote: " + text_of(steps.acquired)};
 }
 
 /// Judges one server in a self-test that got the lock. None if every step succeeded. `stays`: for
@@ -248,9 +257,13 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const S
   std::vector<Finding> findings;
   lock::Duration stays = settings.ttl;
   if (tried.ours) stays = std::max<lock::Duration>(stays, Inspector::kSweptFor);
-  for (std::size_t server = 0; self_test.grant && server < self_test.servers.size(); ++server) {
-    auto verdict = judge_steps(self_test.servers[server], stays);
-    if (!verdict || self_test.servers[server].explained) continue;
+  // judge_outcome() names the servers to blame for an outage.
+  const bool named = self_test.outcome.kind == lock::Outcome::Kind::unavailable;
+  for (std::size_t server = 0; server < self_test.servers.size(); ++server) {
+    const SelfTestResult::Steps& steps = self_test.servers[server];
+    if (steps.explained || (named && !self_test.grant)) continue;
+    auto verdict = self_test.grant ? judge_steps(steps, stays) : judge_vote(steps);
+    if (!verdict) continue;
     findings.push_back({std::move(*verdict), settings.servers[server].display(), "trial"});
   }
   if (const auto wait = known_name_waits(self_test); tried.ours && wait > wait.zero()) {

@@ -637,6 +637,16 @@ without() {
   [[ $(cli B get L) == other ]]
 }
 
+@test "check: a server that is slower than the others is usable, even if they decide without it" {
+  three
+  delay_proxy "$A_SOCKET" 20
+  export REDLOCK_SERVERS="$PROXY_URI $B_URI $C_URI"
+  cli B set L other px 60000
+  cli C set L other px 60000
+  check L
+  assert_contains "$output" '3 of 3 servers usable, 0 failures'
+}
+
 @test "check: the name has the prefix" {
   needs_users
   cli A acl setuser default resetkeys '~app:*' '~redlock:{app:*'

@@ -249,6 +249,11 @@ TEST_CASE("diagnosis: how a lock that was not had is told") {
   self_test.outcome = {lock::Outcome::Kind::conflict};
   CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::ok);
   CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::outage);
+  self_test.servers[0].acquired = lock::Unreachable{true, false, "gone fishing"};
+  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::outage);
+  self_test.servers[0].explained = true;
+  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::ok);
+  self_test.servers[0] = {};
   self_test.outcome = {lock::Outcome::Kind::misconfigured};
   CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::misconfigured);
   self_test.outcome = {lock::Outcome::Kind::unavailable};

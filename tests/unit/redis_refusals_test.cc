@@ -57,6 +57,24 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
   }
 }
 
+TEST_CASE("an acquire that was released before the server asked for its script is not repeated") {
+  PlayedServer server;
+  redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                           [] { return std::string("{}"); }, {}, {});
+  servers.ask(ask(lock::Op::acquire), kStart);
+  servers.ask(ask(lock::Op::release), kStart);
+  server.read();
+  server.write(
+      "-NOSCRIPT No matching script. Please use EVAL.\r\n*2\r\n$7\r\nmissing\r\n$0\r\n\r\n");
+  const auto replies = servers.turn(kStart + 100ms);
+  REQUIRE(replies.size() == 2);
+  const auto* silence = std::get_if<lock::Unreachable>(&replies.front().answer);
+  REQUIRE(silence != nullptr);
+  CHECK_FALSE(silence->maybe_applied);
+  CHECK(silence->why.empty());
+  CHECK(server.read().empty());
+}
+
 TEST_CASE("a server that turns us away does not get the script in full") {
   for (const std::string refusal : {"-NOAUTH Authentication required.\r\n",
                                     "-ERR Protocol error: unauthenticated multibulk length\r\n",

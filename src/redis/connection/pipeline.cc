@@ -210,7 +210,7 @@ bool Pipeline::take_reply(Value& reply, Refusal refusal) {
 /// may time out, and then it stays with the old node.
 void Pipeline::put_aside() {
   Pending& pending = requests_.front();
-  if (is_released_later(pending)) report(pending, slot_is_moving());
+  if (is_released_later(pending)) report(pending, {.maybe_applied = false, .why = {}});
   const bool awaited = pending.reported != Reported::timed_out;
   if (awaited || takes_away(pending.ask.op())) {
     pending.refused = false;
@@ -308,6 +308,10 @@ lock::Instant Pipeline::deadline() const {
 bool Pipeline::all_reported() const {
   const auto open = [](const Pending& pending) { return pending.reported == Reported::nothing; };
   return std::ranges::none_of(requests_, open) && std::ranges::none_of(refused_, open);
+}
+
+bool Pipeline::is_withdrawn() const {
+  return !requests_.empty() && is_released_later(requests_.front());
 }
 
 bool Pipeline::is_released_later(const Pending& request) const {

@@ -98,6 +98,8 @@ class Pipeline {
   /// deadline, at most five times, and not after a request that takes its effect back (a repair
   /// after its release would take the lock again).
   [[nodiscard]] bool may_repeat(lock::Instant when) const;
+  /// Whether that request asks for a lock that a later request gives back.
+  [[nodiscard]] bool is_withdrawn() const;
 
   /// Reports the requests whose deadline has passed; `limit`: the time that they had.
   void expire(lock::Instant now, std::chrono::milliseconds limit);

@@ -3,7 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+
+#include <array>
 #include <set>
+
+#include "driver/output.h"
+#include "forked.h"
+#include "os/clock.h"
 
 namespace redlock::driver {
 namespace {
@@ -56,6 +63,19 @@ TEST_CASE("our record: whoever reads or has a slot need not be alone") {
       CHECK(describe_ourselves(settings, {}).shared == (shared || slots > 0));
     }
   }
+}
+
+TEST_CASE("a command's last message waits a moment for a reader that is behind") {
+  CHECK(tests::forked([] {
+          std::array<int, 2> ends{};
+          const std::string chunk(4096, 'x');
+          if (::pipe2(ends.data(), O_NONBLOCK) != 0) return 1;
+          while (::write(ends[1], chunk.data(), chunk.size()) > 0) continue;
+          ::dup2(ends[1], STDERR_FILENO);
+          const auto before = os::boot_now();
+          complain({"no lock"});
+          return os::boot_now() - before > std::chrono::milliseconds(50) ? 0 : 2;
+        }) == 0);
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ void Checks::fail(const char* check, std::string what) {
   violation_ = {check, std::move(what)};
 }
 
-void Checks::session_began(std::size_t client, std::size_t servers) {
-  leases_[client] = {.servers = servers};
+void Checks::session_began(std::size_t client, std::uint32_t session, std::size_t servers) {
+  leases_[client] = {.servers = servers, .session = session};
 }
 
 void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
@@ -318,7 +318,11 @@ void Checks::granted(std::size_t server, Token token) {
   lease.granted_by |= 1U << server;
 }
 
-void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner) {
+void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner,
+                     Time left) {
+  if (leases_[client].session == session) leases_[client].words[server].hung_up = time();
+  if (holds_[client].session == session) holds_[client].hung_up[server] = time();
+  check_left(client, server, owner, left);
   if (owner == kNoToken || owner == kForeignType || client_of(owner) != client) return;
   if (session_of(owner) != session) return;
   for (std::size_t i = 0; i < schedule_->clients; ++i) {
@@ -331,6 +335,23 @@ void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t serv
   if (holds && may_hold) return;
   if (is_cooling(owner) && may_cool && schedule_->client[client].min_hold > Time{}) return;
   fail("left", client_name(client) + " leaves " + token_text(owner) + " on " + server_name(server));
+}
+
+/// The hold of a run that failed ends as its first process asked for, also if another process of
+/// the job ends later.
+void Checks::check_left(std::size_t client, std::size_t server, Token owner, Time left) {
+  const auto outer = schedule_->client[client].inside;
+  if (!outer || owner == kNoToken || owner == kForeignType || client_of(owner) != *outer) return;
+  const Hold& hold = holds_[*outer];
+  const Time inner_gone = leases_[client].words[server].hung_up;
+  const Time outer_gone = hold.hung_up[server];
+  const bool over = inner_gone > Time{} && outer_gone > Time{};
+  if (!over || session_of(owner) != hold.session || hold.failed == Time{} || hold.taken_back)
+    return;
+  const ClientHost& host = schedule_->client[*outer];
+  const Time ends = std::max(outer_gone + host.hold_on_failure, hold.began + host.min_hold);
+  if (left <= (ends - time()) * 51 / 50 + 10ms || !schedule_->holds_are_kept) return;
+  fail("outlasts", server_name(server) + " has " + token_text(owner) + " for longer than its hold");
 }
 
 /// Where nothing goes wrong but that, a release is never taken for a loss.

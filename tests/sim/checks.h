@@ -35,7 +35,7 @@ class Checks {
   void look_only_for(std::string_view check) { only_ = check; }
 
   /// A client's new process.
-  void session_began(std::size_t client, std::size_t servers);
+  void session_began(std::size_t client, std::uint32_t session, std::size_t servers);
   void asked(std::size_t client, const lock::Ask& ask, lock::Instant now);
   void answered(std::size_t client, const lock::Reply& reply);
   void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
@@ -75,8 +75,10 @@ class Checks {
   void forgets(std::size_t server, Token token);
   /// It has it again.
   void remembers(std::size_t server, Token token);
-  /// All that a process sent to a server was carried out, and nothing went wrong on the way.
-  void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner);
+  /// All that a process sent to a server was carried out, and nothing went wrong on the way. The
+  /// server has that owner's lock for so long.
+  void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner,
+               Time left);
   /// A server took the lock from its holder.
   void revoked(Token token) { revoked_.push_back(token); }
   [[nodiscard]] bool was_revoked(Token token) const {
@@ -114,9 +116,11 @@ class Checks {
     lock::Instant expires{};       ///< zero once the server said otherwise
     lock::Instant best_expires{};  ///< as it was told at best
     lock::AttemptId released = 0;  ///< the latest attempt whose release was asked for
+    Time hung_up{};                ///< when the server had carried out all of this process
   };
   struct Lease {
     std::size_t servers = 0;  ///< in the client's list
+    std::uint32_t session = 0;
     lock::AttemptId attempt = 0;
     Time began{};  ///< when the attempt first asked
     std::array<Word, kMostServers> words{};
@@ -144,6 +148,7 @@ class Checks {
     std::uint32_t session = 0;
     Token lock_token = kNoToken;
     bool lost = false;
+    std::array<Time, kMostServers> hung_up{};  ///< see Word
   };
   /// A run that ended well.
   struct Success {
@@ -188,6 +193,7 @@ class Checks {
   void check_cooling(std::size_t client, const lock::Ask& ask, const lock::op::Leave& leave,
                      lock::Instant now);
   void check_holds(std::size_t client);
+  void check_left(std::size_t client, std::size_t server, Token owner, Time left);
   void check_once(std::size_t client);
   void check_skip(std::size_t client);
   void check_fence(const Grant& grant, Time began);

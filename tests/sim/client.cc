@@ -67,7 +67,7 @@ void Client::start() {
   begin(plan, std::move(context), scene_->schedule->connect_timeout, scene_->mutation);
   job_.leader = job_.tree = job_.killed = job_.exited = false;
   signalled_ = mark_missing_ = told_ = word_ = warned_ = holds_ = hold_missing_ = queues_ = false;
-  checks().session_began(index_, list_);
+  checks().session_began(index_, run(), list_);
   if (scene_->story->on()) say("starts redlock run with " + std::to_string(list_) + " servers");
   turn();
 }

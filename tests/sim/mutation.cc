@@ -49,6 +49,8 @@ constexpr Patch kPatches[] = {
     {"cool_any", "if rest>0 and value==token then", "if rest>0 then"},
     // The hold of a run that failed ends with the lease; or begins when the lock was free.
     {"hold_unkept", "redis.call('PEXPIRE',KEYS[1],left)", ""},
+    // A run inside that outlives it leaves its own ttl on the lock.
+    {"hold_outlived", "if #left==1 and", "if false and"},
     {"hold_freed", "local left=math.max(rest,keep-clock)\n",
      "redis.call('DEL',KEYS[1])\nlocal left=rest\n"},
     // --once

@@ -19,7 +19,7 @@ redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
           .restart_grace = seconds(settings.restart_grace_s),
           .waiter = waiter == kNoWaiter ? "" : waiter_text(waiter),
           .holder_json = "{" + (waiter == kNoWaiter ? "" : waiter_text(waiter)) + "}",
-          .hold_json = "{}"};
+          .hold_json = R"({"maintenance":1})"};
 }
 
 redis::Flight encode(const lock::Ask& ask, const redis::LockContext& context,

@@ -252,7 +252,7 @@ class Search final : public lock::Performer, public Transport {
                              .server = static_cast<std::uint8_t>(s),
                              .session = 1});
     }
-    state_.checks.session_began(index, kServers);
+    state_.checks.session_began(index, 1, kServers);
     turn(index);
   }
 

@@ -224,7 +224,8 @@ void World::hung_up(ConnectionId id) {
   std::vector<Token> owners = {owner};
   if (is_shared(owner)) owners = server.readers(timeline_.now());
   for (const Token each : owners) {
-    checks_[lock].hung_up(connection.client, connection.session, connection.server, each);
+    const Time left = std::chrono::milliseconds(server.left(each, timeline_.now()));
+    checks_[lock].hung_up(connection.client, connection.session, connection.server, each, left);
   }
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
                                  schedule_->client[connection.client].mode);

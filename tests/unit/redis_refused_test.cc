@@ -210,6 +210,20 @@ TEST_CASE("a token that was released is not asked for again where a redirection 
   CHECK(send(pipeline).empty());
 }
 
+TEST_CASE("of an acquire that was released already, only a redirection says why there is no vote") {
+  for (const bool redirected : {false, true}) {
+    Pipeline pipeline;
+    add(pipeline, Op::acquire, 1, "acquire ");
+    add(pipeline, Op::release, 1, "release ");
+    send(pipeline);
+    CHECK(pipeline.is_withdrawn());
+    redirected ? redirect(pipeline) : refuse(pipeline);
+    const auto arrivals = pipeline.take_arrivals();
+    REQUIRE(arrivals.size() == 1);
+    CHECK(std::get<lock::Unreachable>(arrivals[0].content).why.empty() == !redirected);
+  }
+}
+
 TEST_CASE("after a redirection, a request that times out is given up and a release is not") {
   Pipeline pipeline;
   add(pipeline, Op::renew, 1, "renew ");

@@ -210,7 +210,10 @@ bool Pipeline::take_reply(Value& reply, Refusal refusal) {
 /// may time out, and then it stays with the old node.
 void Pipeline::put_aside() {
   Pending& pending = requests_.front();
-  if (is_released_later(pending)) report(pending, {.maybe_applied = false, .why = {}});
+  if (is_released_later(pending)) {
+    const lock::Unreachable withdrawn{.maybe_applied = false, .why = {}};
+    report(pending, pending.keeps_deadline ? withdrawn : slot_is_moving());
+  }
   const bool awaited = pending.reported != Reported::timed_out;
   if (awaited || takes_away(pending.ask.op())) {
     pending.refused = false;

@@ -282,7 +282,7 @@ std::string to_json(const LogEntry& entry) {
   line.add("host", who.host);
   if (!who.list.empty()) line.add("list", who.list);
   if (who.maintenance) line.add("maintenance", 1);
-  if (!who.message.empty()) line.add("message", os::printable(who.message, kMostMessageBytes));
+  if (!who.message.empty()) line.add("message", os::clip(who.message, kMostMessageBytes));
   line.add("pid", who.pid);
   if (!entry.reason.empty()) line.add("reason", entry.reason);
   if (who.replaces) line.add("replaces", 1);

@@ -138,11 +138,16 @@ TEST_CASE("a line of the log: the message, and the length of a maintenance hold"
   who.maintenance = true;
   const std::string json = to_json(log_entry(log, who));
   CHECK(json.size() < 800);
-  const auto read = read_log_entry(json);
+  auto read = read_log_entry(json);
   REQUIRE(read);
   CHECK(read->who.message.starts_with(std::string(200, '"')));
   CHECK(read->who.maintenance);
   CHECK(read->who.ttl == 2h);
+  // Cut between characters, and what was cut once stays so.
+  who.message = std::string(201, 'x') + "\U0002fffd" + "y";
+  read = read_log_entry(to_json(log_entry(log, who)));
+  REQUIRE(read);
+  CHECK(to_json(*read) == to_json(log_entry(log, who)));
 }
 
 }  // namespace

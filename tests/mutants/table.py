@@ -337,6 +337,8 @@ MISTAKES = [
     M("force/force_release.cc", "if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);",
       "return remove(takeover);",
       "--now deletes on a minority", ["lock/force: too few servers for it"]),
+    M("force/force_release.cc", "if (state == State::undecided) revoke_and_log(takeover);", ";",
+      "the job of a deleted lock goes on beside the next one until its next renewal", ["unit"]),
     M("force/force_release.cc", "const bool others = state == State::foreign || state == State::undecided;",
       "const bool others = (state == State::foreign && !MUTATED) || state == State::undecided;",
       "another program's key is taken without --now", ["lock/force: what other programs have"]),

@@ -65,6 +65,16 @@ struct Scene {
     return static_cast<std::size_t>(std::ranges::count_if(
         servers, [&](Server each) { return std::ranges::count(kinds, each) > 0; }));
   }
+  /// Nobody has told the holder: its job goes on beside the next one, until its next renewal.
+  [[nodiscard]] bool removes_unrevoked() const {
+    return std::ranges::any_of(writes, [&](const Asked& each) {
+      const Server server = servers.at(each.server);
+      return each.name == "remove" && server != Server::free && server != Server::dies &&
+             std::ranges::none_of(writes, [&](const Asked& earlier) {
+               return earlier.server == each.server && earlier.name == "revoke";
+             });
+    });
+  }
   [[nodiscard]] std::size_t times(std::string_view name) const {
     return static_cast<std::size_t>(std::ranges::count(writes, name, &Asked::name));
   }
@@ -154,6 +164,7 @@ TEST_CASE("force: the status is 0 only if the holder has no quorum left; and the
         CAPTURE(hold);
         const Forced forced = force(servers, now);
         CAPTURE(forced.said);
+        CHECK_FALSE(scene.removes_unrevoked());
         using enum Server;
         const std::size_t shown = scene.how_many({holds, loses, fails, changed, gone});
         if (shown < kQuorum) {

@@ -426,7 +426,7 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
 # on_lost NAME STATUS TOLD ARG…: redlock runs with the lock NAME and these arguments; later it must end with STATUS, and
 # have run the command of --on-lost TOLD times.
 on_lost() {
-  background "$REDLOCK" run --ttl 2s --kill-after 100ms --on-lost "echo told >>'$SCRATCH/told.$1'" "${@:4}"
+  background "$REDLOCK" run --ttl 2s --kill-after 100ms --on-lost "echo \$\$ >>'$SCRATCH/told.$1'" "${@:4}"
   expected+=("$BACKGROUND_PID $2 $3 $1")
 }
 
@@ -445,14 +445,17 @@ on_lost() {
   on_lost long 124 0 --max-runtime 500ms long -- sleep 20
   on_lost told 143 0 told -- sh -c 'kill -TERM $$'
   on_lost absent 127 0 absent -- /none/such
-  # The worker is killed: while the lock is valid, and while it stops a job that runs too long.
+  # The worker is killed: while the lock is valid, while it stops a job that runs too long, and while it stops one that
+  # has lost the lock, once it has reaped the command.
   on_lost killed 80 1 killed -- sh -c 'echo >"$0/up"; until [ -e "$0/go" ]; do sleep 0.05; done; kill -KILL "$PPID"; exec sleep 20' "$SCRATCH"
   wait_for "$SCRATCH/up"
   wait_until "$BOUND" watches "$BACKGROUND_PID"
   touch "$SCRATCH/go"
   on_lost both 124 0 --max-runtime 500ms both -- sh -c 'trap "kill -KILL $PPID" TERM; while :; do sleep 0.1; done'
-  for name in deleted revoked taken replaced; do wait_until "$BOUND" held_on_a "$name"; done
-  cli A del deleted >/dev/null
+  on_lost half 80 1 --ttl 6s --kill-after 2s half -- sh -c 'trap "until read -r told <\"$0\" && [ ! -e /proc/\$told ]; do sleep 0.02; done
+    kill -KILL $PPID" TERM; while :; do sleep 0.1; done' "$SCRATCH/told.half"
+  for name in deleted revoked taken replaced half; do wait_until "$BOUND" held_on_a "$name"; done
+  cli A del deleted half >/dev/null
   cli A set taken somebody >/dev/null
   "$REDLOCK" release --force --yes -q revoked
   "$REDLOCK" run --replace replaced -- true

@@ -353,6 +353,8 @@ MISTAKES = [
       "runs in vain are counted by a server that has missed most of them", ["unit"]),
     M("run/supervisor.cc", "stopped_job() && !timed_out()", "stopped_job()",
       "the command of --on-lost runs although the lock was not lost", ["job/supervision: --on-lost runs once"]),
+    M("run/supervisor.cc", "supervision_.hook_group.load() != Supervision::kNone", "false",
+      "the command of --on-lost runs once more when the worker is killed", ["job/supervision: --on-lost runs once"]),
     M("lock/attempt.cc", "vote.permanent = false;", ";",
       "a wait ends for a server that works again", ["unit_lock"]),
     M("redis/servers/server_set.cc", "redisson_ = Subscribers();\n    woken_by_.clear();", "redisson_ = Subscribers();",

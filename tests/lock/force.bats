@@ -403,8 +403,8 @@ SCENARIO
   everywhere hset 'redlock:{L}:holder' $TOKEN '{"host":"web1","user":"root","pid":7,"command":"backup"}'
   scenario <<'SCENARIO'
 at = Terminal("bash")
-for answer in "\n", "n\n", "yep\n", "\x04":
-    at.type('"$REDLOCK" release --force L\n')
+for answer, options in ("\n", ""), ("n\n", "-q"), ("yep\n", ""), ("\x04", "-q"):
+    at.type(f'"$REDLOCK" release --force {options} L\n')
     at.expect(r"root@web1, pid 7[\s\S]*backup[\s\S]*Stop its job and release the lock\? \[y/N\] $")
     at.type(answer)
     at.expect("nothing was done")

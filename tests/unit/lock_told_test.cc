@@ -99,17 +99,24 @@ TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server 
 }
 
 TEST_CASE("told: a revocation on its way is no failing renewal, unless it gets stuck") {
-  Harness harness = running_on_three();
-  harness.advance(1s);
-  harness.step(Notice{});
-  const auto half_revoked = [&] {
-    harness.answers(Op::renew, {NotMine{"revoked:t {}", true}, Renewed{}, no_answer()});
-  };
-  half_revoked();
-  CHECK(harness.reported<report::RenewalFailing>() == nullptr);
-  harness.advance(1s);  // as it is tried again
-  half_revoked();
-  CHECK(harness.reported<report::RenewalFailing>() != nullptr);
+  for (const bool outage_before : {false, true}) {
+    CAPTURE(outage_before);
+    Harness harness = running_on_three();
+    const auto next_round = [&](const Answer& first, const Answer& second) {
+      harness.forget<Report>();
+      while (harness.asked(Op::renew) == 0) harness.pass_pause();
+      harness.answers(Op::renew, {first, second, no_answer()});
+      return harness.reported<report::RenewalFailing>() != nullptr;
+    };
+    if (outage_before) {
+      CHECK(next_round(no_answer(), Renewed{}));
+      CHECK_FALSE(next_round(Renewed{}, Renewed{}));
+    }
+    const NotMine revoked{"revoked:t {}", true};
+    CHECK_FALSE(next_round(revoked, Renewed{}));
+    harness.now += 1s;
+    CHECK(next_round(revoked, Renewed{}));
+  }
 }
 
 TEST_CASE("told: a lock that is revoked on too few servers ends with what it had there") {

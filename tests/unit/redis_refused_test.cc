@@ -255,16 +255,23 @@ TEST_CASE("at another node, nobody waits for a request that timed out at the one
   CHECK(pipeline.empty());
 }
 
-TEST_CASE("if the connection ends after a redirection, the request was not carried out") {
-  Pipeline pipeline;
-  add(pipeline, Op::acquire, 1);
-  add(pipeline, Op::release, 1);
-  send(pipeline);
-  redirect(pipeline);
-  pipeline.fail({.maybe_applied = true, .permanent = false, .why = "gone"});
-  const auto arrivals = pipeline.take_arrivals();
-  REQUIRE(arrivals.size() == 2);
-  CHECK_FALSE(std::get<lock::Unreachable>(arrivals[0].content).maybe_applied);
-  CHECK(std::get<lock::Unreachable>(arrivals[1].content).maybe_applied);
-  CHECK(pipeline.empty());
+TEST_CASE("if the connection ends, what a node has refused is answered as not carried out") {
+  for (void (*const refuses)(Pipeline&) : {redirect, refuse}) {
+    for (const Op op : {Op::acquire, Op::renew}) {  // a release ends an acquire's wait
+      Pipeline pipeline;
+      add(pipeline, op, 1);
+      add(pipeline, Op::release, 1);
+      send(pipeline);
+      refuses(pipeline);
+      add(pipeline, Op::mark, 1);
+      pipeline.fail({.maybe_applied = true, .permanent = false, .why = "gone"});
+      const auto arrivals = pipeline.take_arrivals();
+      REQUIRE(arrivals.size() == 3);
+      for (const auto& each : arrivals) {
+        const bool maybe_applied = std::get<lock::Unreachable>(each.content).maybe_applied;
+        CHECK(maybe_applied == (each.ask.op() == Op::release));
+      }
+      CHECK(pipeline.empty());
+    }
+  }
 }

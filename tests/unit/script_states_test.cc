@@ -97,6 +97,27 @@ TEST_CASE("scripts: a process that joined is named once the one that took the lo
   }
 }
 
+TEST_CASE("scripts: a request for a shorter life shortens neither the lock nor its records") {
+  for (const std::string& kind : kKinds) {
+    for (const bool joins : {false, true}) {
+      const lock::Operation shorter[] = {
+          lock::op::Acquire{.life = 9s, .slot = kind == "slot" ? 1U : 0U},
+          lock::op::Renew{.life = 9s}, lock::op::Repair{.life = 9s}};
+      for (const lock::Operation& each : shorter) {
+        INFO(kind, " ", joins, " ", each.index());
+        Server server;
+        const Client holder(kind, 'b');
+        Client asks(kind, joins ? 'c' : 'b');
+        asks.secrets.token = holder.secrets.token;
+        REQUIRE(is<lock::Granted>(holder.acquire(server)));
+        asks.ask(server, each);
+        CHECK(server.life("L") == kTtl.count());
+        CHECK(server.life(holder.context.holder_key) == kTtl.count() + 10'000);
+      }
+    }
+  }
+}
+
 TEST_CASE("scripts: a build against the last successful one, whether the lock is free or held") {
   for (const bool held : {false, true}) {
     for (const std::uint64_t build : {4U, 5U, 6U}) {

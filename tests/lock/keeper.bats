@@ -454,7 +454,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
 
 @test "keeper: stopped beyond the lease: the process is told when it goes on" {
   ward
-  keep --ttl 1s --on-lost-signal USR1 L
+  keep --ttl 2s --on-lost-signal USR1 L
   kill -STOP "$KEEPER"
   wait_until "$BOUND" lacks_key A L
   not_told

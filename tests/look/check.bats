@@ -643,7 +643,7 @@ without() {
   export REDLOCK_SERVERS="$PROXY_URI $B_URI $C_URI"
   cli B set L other px 60000
   cli C set L other px 60000
-  check L
+  check --ttl 100s --server-timeout 10s L
   assert_contains "$output" '3 of 3 servers usable, 0 failures'
 }
 

@@ -48,6 +48,18 @@ for shell in SHELLS:
 SCENARIO
 }
 
+@test "KILL to redlock's whole process group, as kill -9 %1: the job dies, and the lock is free" {
+  scenario <<'SCENARIO'
+for form in "%s", "%s &":
+    at = Terminal("bash")
+    job = Job("mortal").typed(at, form)
+    until("the worker's group", lambda: job.worker.group() != job.supervisor.group())
+    os.killpg(job.supervisor.group(), signal.SIGKILL)
+    until("the job's end", job.process.gone)
+    until("the lock is free", lambda: not held("L"))
+SCENARIO
+}
+
 @test "Ctrl-C kills a shell whose background commands ignore it: they end before the lock is free" {
   OPTIONS='--ttl 20s --kill-after 300ms'
   scenario <<'SCENARIO'

@@ -389,6 +389,8 @@ MISTAKES = [
     M("config/resolve.cc", "S_ISFIFO(mode) && ::fstatfs(fd.get(), &system) == 0",
       "false && ::fstatfs(fd.get(), &system) == 0",
       "a FIFO as configuration hangs", ["settings/config: a named pipe is refused"]),
+    M("config/table.cc", "draft.nonblocking || most == 0", "most == 0",
+      "--max-waiting makes redlock forget an earlier -n, and it waits", ["unit"]),
 
     # ---- the scripts of shared locks and slots, and what all scripts have in common
     M("redis/scripts/parts/readers.lua", "'^revoked:(shared:%S+)(.*)'", "'^revoked:(shared:%S+)$'",

@@ -86,12 +86,16 @@ TEST_CASE("settings: each flag") {
   CHECK(settings({"-E", "255"}).conflict_exit_code == 255);
 }
 
-TEST_CASE("settings: -n beats -w in either order, and -w 0 is -n") {
+TEST_CASE("settings: -n beats -w and --max-waiting in either order, and 0 of either is -n") {
   for (const char* flag : {"-n", "--nb", "--nonblock", "--nonblocking"}) {
     CHECK(settings({flag}).wait == 0s);
-    CHECK(settings({flag, "-w", "5"}).wait == 0s);
-    CHECK(settings({"-w", "5", flag}).wait == 0s);
+    for (const char* limit : {"--wait=5", "--max-waiting=5"}) {
+      CHECK(settings({flag, limit}).wait == 0s);
+      CHECK(settings({limit, flag}).wait == 0s);
+    }
   }
+  CHECK(settings({"--max-waiting=0"}).wait == 0s);
+  CHECK_FALSE(settings({"--max-waiting=5"}).wait);
   CHECK(settings({"-w", "0"}).wait == 0s);
   CHECK(settings({"-w", ".007"}).wait == 7ms);
 }

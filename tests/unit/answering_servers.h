@@ -161,6 +161,7 @@ struct Shown {
   std::int64_t left = -2;  ///< ms
   std::string holder{};    ///< JSON
   std::uint64_t fence = 0;
+  int holds = 1;
   std::string member{};  ///< of a lock of Redisson's
   std::int64_t count = 0;
   std::vector<std::pair<std::string, std::string>> readers{};  ///< tokens and holders
@@ -171,7 +172,7 @@ struct Shown {
     };
     const auto number = [](auto each) { return ":" + std::to_string(each) + "\r\n"; };
     std::string wire = "*13\r\n" + text("seen") + text(type) + text(value) + number(left) +
-                       text(holder) + text(std::to_string(fence)) + number(1) + text(member) +
+                       text(holder) + text(std::to_string(fence)) + number(holds) + text(member) +
                        number(count) + text("run") + "*" + std::to_string(readers.size()) + "\r\n";
     for (const auto& [token, who] : readers) {
       wire += array_of({token, std::to_string(left), who, "7", "run"});

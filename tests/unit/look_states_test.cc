@@ -259,8 +259,9 @@ TEST_CASE("status: what two servers say differently, whichever of them says more
         return Shown{.type = "string",
                      .value = kToken,
                      .left = first ? 40'000 : 50'000,
-                     .holder = who(R"(,"ttl":60000)"),
-                     .fence = 7}
+                     .holder = first ? who(R"(,"ttl":60000)") : "",
+                     .fence = 7,
+                     .holds = first ? 2 : 0}
             .wire();
       }
       if (asked.name == "done" && contains(asked.words.front(), ":build")) {
@@ -297,7 +298,7 @@ TEST_CASE("status: what two servers say differently, whichever of them says more
          {"\"least_left_s\": 40.0", "\"most_left_s\": 50.0", "\"ttl_s\": 40.0", "\"ttl_s\": 50.0",
           "\"fence\": 7", "\"build\": 9", "\"succeeded_s_ago\": 3.0", "\"began_s_ago\": 7.0",
           "\"told_for_s\": 6.0", "\"count\": 12", "\"command\": \"newer\"", "\"waited_s\": 14.0",
-          "\"renewed_s_ago\": 10.0"}) {
+          "\"renewed_s_ago\": 10.0", "\"holds\": 2"}) {
       CAPTURE(member);
       CHECK(contains(json, member));
     }
@@ -305,8 +306,8 @@ TEST_CASE("status: what two servers say differently, whichever of them says more
     request.json = false;
     const std::string block = tests::written_by([&] { carry_out(request); }).out;
     CAPTURE(block);
-    for (const char* const words :
-         {"in 40 s to 50 s", "9 succeeded 3 s ago", "begun 7 s ago", "for 14 s"}) {
+    for (const char* const words : {"in 40 s to 50 s", "2: the command itself has taken it again",
+                                    "9 succeeded 3 s ago", "begun 7 s ago", "for 14 s"}) {
       CAPTURE(words);
       CHECK(contains(block, words));
     }

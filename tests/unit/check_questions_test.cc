@@ -9,7 +9,6 @@
 
 #include "check/inspector.h"
 #include "contains.h"
-#include "observe/log_reader.h"
 #include "observe/observer.h"
 #include "played_server.h"
 #include "redis/requests/answer.h"
@@ -130,35 +129,6 @@ TEST_CASE("a Cluster that cannot be asked for its map: the reason is kept") {
   observer.scan("holder", kStart);
   for (auto at = kStart; at < kStart + 100s && !questions.finished(); at += 1s) questions.turn(at);
   CHECK(observer.trouble());
-}
-
-TEST_CASE("of a log without an end, a limited number of lines is read") {
-  PlayedServer server;
-  redis::Questions questions;
-  observe::LogReader reader(questions, questions.connect(server.endpoint(), nullptr, {}));
-  reader.read("L", kStart);
-  int number = 2'000'000;
-  int pages = 0;
-  std::string wire = server.read();
-  for (; !questions.finished() && contains(wire, "EVAL") && pages < 400; ++pages) {
-    // Each page begins with the last line of the one before.
-    std::string page;
-    int lines = 0;
-    for (; lines < 1001; ++lines, --number) {
-      page += array_of({std::to_string(number) + "-0", "released", "r", "{}", "1", ""});
-    }
-    ++number;
-    page = "*" + std::to_string(lines + 1) + "\r\n$3\r\nlog\r\n" + page;
-    for (std::size_t at = 0; at < page.size(); at += 16'000) {
-      server.write(page.substr(at, 16'000));
-      questions.turn(kStart);
-    }
-    wire = server.read();
-  }
-  CHECK(questions.finished());
-  CHECK(reader.overflowed());
-  CHECK_FALSE(reader.trouble());
-  CHECK(pages < 400);
 }
 
 }  // namespace

@@ -314,5 +314,27 @@ TEST_CASE("status: what two servers say differently, whichever of them says more
   }
 }
 
+TEST_CASE("history: of a log without an end it reads a part, and names that lock and no other") {
+  std::string page = "*1001\r\n$3\r\nlog\r\n";
+  for (int line = 0; line < 1000; ++line) {
+    page += array_of({std::to_string(line) + "-0", "x", "r", "", "1", "0"});
+  }
+  int pages = 0;
+  tests::AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
+    if (asked.name == "look") return Shown{}.wire();
+    const bool goes_on = asked.name == "history" && contains(asked.words[0], "{long}");
+    return goes_on && ++pages < 200 ? page : tests::usual_reply(asked.name);
+  });
+  cli::History request;
+  request.settings = servers.settings();
+  request.names = {"long", "short"};
+  Exit result(0);
+  const std::string err = tests::written_by([&] { result = carry_out(request); }).err;
+  CAPTURE(err);
+  CHECK(result.status == 0);
+  CHECK(contains(err, "has more in the log of lock \"long\" than any redlock leaves there"));
+  CHECK_FALSE(contains(err, "in the log of lock \"short\""));
+}
+
 }  // namespace
 }  // namespace redlock::look

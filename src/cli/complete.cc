@@ -75,13 +75,13 @@ class Completer {
   }
 
  private:
-  /// Offers nothing that stands on the line already, except -S, which can be repeated. Of several
-  /// long flags, the first that fits.
+  /// Offers nothing that stands on the line already, except -S and --also, which can be repeated.
+  /// Of several long flags, the first that fits.
   void offer_flags(const Row& row) {
-    const bool given = std::ranges::any_of(line_.options, [&row](const Given& option) {
-      return option.row == &row && row.type != Type::uri_list;
-    });
-    if (given || row.group.empty() || !takes(command_, row)) return;
+    const bool repeats = row.type == Type::uri_list || row.name == config::key::also;
+    const bool given =
+        std::ranges::any_of(line_.options, [&](const Given& each) { return each.row == &row; });
+    if ((given && !repeats) || row.group.empty() || !takes(command_, row)) return;
     bool has_long = false;
     for (const std::string_view flag : config::parts_of(row.flags, ",")) {
       const bool is_long = flag.starts_with("--");

@@ -132,7 +132,7 @@ constexpr Row kTable[] = {
     {"no-reentrant", "--no-reentrant", nullptr, "", kHolding,
      "do not join a lock that an outer redlock run holds", "", Type::toggle, kRun,
      toggle<&Settings::reentrant, false>},
-    {"also", "--also", nullptr, "NAME", kHolding,
+    {key::also, "--also", nullptr, "NAME", kHolding,
      "hold this lock, too; repeat for each further lock", "", Type::text, kRun,
      [](Draft& draft, std::string_view value) {
        redis::check_lock_name(value);

@@ -62,6 +62,7 @@ inline constexpr std::string_view ttl = "ttl";
 inline constexpr std::string_view kill_after = "kill-after";
 inline constexpr std::string_view once_exit_code = "once-exit-code";
 inline constexpr std::string_view renew_ttl = "renew-ttl";
+inline constexpr std::string_view also = "also";
 inline constexpr std::string_view server = "server";
 inline constexpr std::string_view server_timeout = "server-timeout";
 inline constexpr std::string_view server_wait = "server-wait";

@@ -311,7 +311,8 @@ Content read_toml(std::string_view text, Draft& draft) {
   const bool in_uri =
       draft.origin(key::server) == Origin::file &&
       std::ranges::any_of(draft.settings.servers, [](const redis::Endpoint& server) {
-        return !server.credentials.password.empty();
+        return !server.credentials.password.empty() ||
+               !server.sentinel_credentials.password.empty();
       });
   return secret || in_uri ? Content::secret : Content::settings;
 }

@@ -214,7 +214,8 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
 
 @test "config: a file with a password that others may read is a warning" {
   local text
-  for text in 'password = "s3cret"' 'servers = ["redis://u:s3cret@one"]'; do
+  for text in 'password = "s3cret"' 'servers = ["redis://u:s3cret@one"]' \
+    'servers = ["redis+sentinel://one/main?sentinel_password=s3cret"]'; do
     unset REDLOCK_SERVERS
     write "$text"
     [[ $text == servers* ]] || export REDLOCK_SERVERS=redis://one

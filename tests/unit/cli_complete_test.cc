@@ -51,14 +51,15 @@ TEST_CASE("completion: names of locks, as many as the command takes; then the jo
   }
 }
 
-TEST_CASE("completion: each option once, but a server as often as one likes") {
+TEST_CASE("completion: each option once, but servers and locks as often as one likes") {
   for (const bool given : {false, true}) {
     CAPTURE(given);
     Words words{"run"};
-    if (given) words.insert(words.end(), {"--ttl", "9s", "-S", "redis://a", "-q"});
+    if (given) words.insert(words.end(), {"--ttl", "9s", "-S", "redis://a", "--also", "b", "-q"});
     words.emplace_back("--");
     const Complete line = completed(words);
     CHECK(offers(line, "--server"));
+    CHECK(offers(line, "--also"));
     CHECK(offers(line, "--ttl") != given);
     CHECK(offers(line, "--quiet") != given);
   }

@@ -302,7 +302,8 @@ Pipeline::Refusal Link::refusal_in(const Value& reply, bool has_form, lock::Inst
   const bool unknown = has_form && reply.type == Value::Type::error && !turns_away(reply);
   if (!unknown && !is_momentary(reply)) return Pipeline::Refusal::none;
   // The pipeline drops it: nothing was carried out, and the other form is not needed.
-  if (unknown && pipeline_.is_withdrawn()) return Pipeline::Refusal::for_the_moment;
+  const bool by_form = unknown && (is_about_hash(reply) || is_about_keys(reply));
+  if (by_form && pipeline_.is_withdrawn()) return Pipeline::Refusal::for_the_moment;
   const lock::Instant again = unknown ? now : now + timeouts_.request / 8;
   if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
   if (!pipeline_.has_refused()) redirection_.clear();  // of a request that was given up

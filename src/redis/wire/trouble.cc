@@ -321,6 +321,14 @@ bool is_about_keys(const Value& reply) {
           (reply.text.starts_with("NOPERM") && reply.text.find(" key") != std::string::npos));
 }
 
+bool is_about_hash(const Value& reply) {
+  const auto names = [&reply](std::string_view command) {
+    return reply.text.find(command) != std::string::npos;
+  };
+  return reply.type == Value::Type::error &&
+         (reply.text.starts_with("NOSCRIPT") || names("evalsha") || names("EVALSHA"));
+}
+
 bool passes_with_time(const Value& reply) {
   const Known* const known = known_error(reply);
   return known != nullptr && known->cure == Cure::time;

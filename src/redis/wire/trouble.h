@@ -58,6 +58,9 @@ bool is_momentary(const Value& reply);
 /// permission for one of them (NOPERM), or the slot is half moved (TRYAGAIN).
 bool is_about_keys(const Value& reply);
 
+/// The reply to a script that the server may carry out if it gets the script in full.
+bool is_about_hash(const Value& reply);
+
 /// An error that time alone can cure, such as BUSY, or a server that is full.
 bool passes_with_time(const Value& reply);
 

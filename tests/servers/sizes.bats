@@ -153,9 +153,8 @@ bears() {
     background "$REDLOCK" run "${@:2}" L -- sleep 600
     wait_until "$BOUND" lock_is_held
   fi
-  plants "$1"
-  [[ $(answer A info memory) =~ used_memory:([0-9]+) ]]
-  ((BASH_REMATCH[1] > 3000000)) || fail "$1 was not written"
+  # The run's own line of the log comes half a second later, and cuts the log.
+  wait_until "$BOUND" stands "$1" || fail "$1 was not written"
   for command in "${COMMANDS[@]}"; do
     for try in 1 2 3; do
       took=$(server_time)
@@ -169,6 +168,11 @@ bears() {
     done
   done
   [[ ${2-} == free ]] || { kill "$BACKGROUND_PID" 2>/dev/null || true; await "$BACKGROUND_PID"; }
+}
+stands() {
+  plants "$1"
+  [[ $(answer A info memory) =~ used_memory:([0-9]+) ]]
+  ((BASH_REMATCH[1] > 3000000))
 }
 lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
 

@@ -45,9 +45,11 @@ bool may_come_late(const SelfTestResult::Steps& steps) {
 }
 
 /// By its own information, and by the trial: a server whose memory is full refuses only that.
-bool is_usable(const Inspection& inspection, const SelfTestResult::Steps& steps) {
-  const auto& vote = steps.acquired;
-  return can_vote(inspection) && !(vote && std::holds_alternative<lock::Unreachable>(*vote));
+bool is_usable(const Inspection& inspection, const SelfTestResult& self_test, std::size_t server) {
+  const auto& vote = self_test.servers[server].acquired;
+  const bool in_vain = self_test.outcome.kind == lock::Outcome::Kind::unavailable;
+  const bool voted = vote ? !std::holds_alternative<lock::Unreachable>(*vote) : !in_vain;
+  return can_vote(inspection) && voted;
 }
 
 /// Deletes everything of a lock that nobody else uses, its fence included.
@@ -268,7 +270,7 @@ Exit carry_out(const cli::Check& request) {
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const Inspection& inspection = inspectors[server].inspection();
     self_test.servers[server].explained = !can_vote(inspection);
-    usable.push_back(is_usable(inspection, self_test.servers[server]));
+    usable.push_back(is_usable(inspection, self_test, server));
     self_test.servers[server].kept_data = keeps_data(inspection);
     std::ranges::move(diagnose(settings.servers[server], inspection, settings, tried,
                                twin_of(inspectors, server, settings.servers)),

@@ -149,7 +149,9 @@ bool is_of_other_kind(const std::optional<lock::Refused>& refusal) {
 
 std::string text_of(const std::optional<lock::Answer>& answer) {
   if (!answer) return "no answer came";
-  if (const auto* trouble = std::get_if<lock::Unreachable>(&*answer)) return trouble->why;
+  if (const auto* trouble = std::get_if<lock::Unreachable>(&*answer)) {
+    return trouble->why.empty() ? "no answer came in time" : trouble->why;
+  }
   if (const auto* grant = std::get_if<lock::Granted>(&*answer)) {
     return fmt::format("was started only just now; trusted in {} s (see --restart-grace)",
                        grant->distrusted_for.count());

@@ -163,7 +163,7 @@ void Reporter::say(const lock::Report& report) {
             line(Verbosity::quiet,
                  "{} was no longer ours when the job ended, another job may have run at the same "
                  "time: {}",
-                 lock_, list(not_ours.complaints));
+                 lock_, list(decisive(not_ours.complaints)));
           },
           [this](const Skipped& skipped) {
             line(for_a_user(), "{}: job skipped, {}", lock_, describe(skipped.done));

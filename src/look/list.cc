@@ -202,7 +202,8 @@ std::string to_prometheus(const std::vector<observe::Observed>& locks, std::size
 Frame look(const cli::List& request, const diag::Screen& screen, Widths& columns) {
   const config::Settings& settings = request.settings;
   observe::Query query(settings);
-  std::vector<observe::Observed> locks = query.look(query.names("holder", request.pattern));
+  std::vector<observe::Observed> locks =
+      query.look_until_settled(query.names("holder", request.pattern));
   // The holder's record outlives its lock a little, and so the name of a free lock may be here.
   std::erase_if(locks, [](const observe::Observed& lock) {
     return lock.judgement.state == State::free && observe::left_overs(lock).empty();

@@ -48,7 +48,8 @@ std::vector<std::string> undecided_lines(const std::vector<observe::Observed>& l
 Frame look(const cli::Status& request, const diag::Screen& screen) {
   const Settings& settings = request.settings;
   observe::Query query(settings);
-  const std::vector<observe::Observed> locks = query.look(request.names, observe::Marks::asked);
+  const std::vector<observe::Observed> locks =
+      query.look_until_settled(request.names, observe::Marks::asked);
   Frame frame{.status = status_of(locks)};
   if (!settings.quiet || frame.status == ExitStatus::unavailable) {
     frame.complaints = query.complaints();

@@ -13,6 +13,7 @@
 
 #include "lock/value.h"
 #include "os/clock.h"
+#include "os/loop.h"
 
 namespace redlock::observe {
 
@@ -60,6 +61,8 @@ std::size_t count_readers(const Observed& lock) {
 }
 
 constexpr std::chrono::seconds kWorthTelling{30};
+/// Within this, a request that was on its way to a distant server has arrived.
+constexpr std::chrono::milliseconds kSettled{500};
 
 /// Whether the waiter has got the lock and is about to leave the queue. A waiter that came after
 /// the acquisition waits for a lock that its own process holds: users should see it.
@@ -189,6 +192,22 @@ std::vector<std::string> Query::names(std::string_view helper, const std::string
     }
   }
   return {names.begin(), names.end()};
+}
+
+std::vector<Observed> Query::look_until_settled(const std::vector<std::string>& names,
+                                                Marks marks) {
+  std::vector<Observed> all = look(names, marks);
+  std::vector<std::string> unsettled;
+  for (const Observed& lock : all) {
+    if (!left_overs(lock).empty()) unsettled.push_back(lock.id.name);
+  }
+  if (unsettled.empty()) return all;
+  os::Loop().wait({}, os::boot_now() + kSettled);
+  for (Observed& again : Query(settings_).look(unsettled, marks)) {
+    const auto is_it = [&again](const Observed& each) { return each.id.key == again.id.key; };
+    *std::ranges::find_if(all, is_it) = std::move(again);
+  }
+  return all;
 }
 
 std::vector<Observed> Query::look(const std::vector<std::string>& names, Marks marks,

@@ -97,6 +97,10 @@ class Query {
   /// `reader`: see Observer::look().
   std::vector<Observed> look(const std::vector<std::string>& names, Marks marks = Marks::ignored,
                              const std::string& reader = {});
+  /// Looks once more, half a second later, at each lock of which a key is left over: a run may be
+  /// taking the lock just then, or giving it up, and one server hears of it later than the others.
+  std::vector<Observed> look_until_settled(const std::vector<std::string>& names,
+                                           Marks marks = Marks::ignored);
 
   /// A line for each server that could not be asked, safe to print.
   [[nodiscard]] std::vector<std::string> complaints() const;

@@ -260,6 +260,9 @@ TEST_CASE("diagnosis: how a lock that was not had is told") {
   self_test.complaints = {{0, lock::Unreachable{true, false, "gone fishing"}}};
   const auto findings = diagnose_self_test(self_test, settings_for(1), {"L", true});
   CHECK(findings.back().text.find("redis://db0:6379: gone fishing") != std::string::npos);
+  self_test.complaints = {{0, lock::Unreachable{}}};
+  const auto silent = diagnose_self_test(self_test, settings_for(1), {"L", true});
+  CHECK(silent.back().text.ends_with("redis://db0:6379: no answer came in time"));
 }
 
 TEST_CASE("diagnosis: the grace and the restart grace") {

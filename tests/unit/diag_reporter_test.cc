@@ -65,6 +65,12 @@ TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
   CHECK(crowded(1).ends_with("; 1 run waits already (--max-waiting 1), giving up (status 1)\n"));
 }
 
+TEST_CASE("a lock that was gone at the end: the servers that decided it are named, and no others") {
+  const std::string text = said(
+      NotOursAtRelease{{{0, lock::Unreachable{}}, {1, lock::Missing{}}, {2, lock::Missing{}}}}, {});
+  CHECK(text.ends_with(": db2: the lock is gone there; db3: the lock is gone there\n"));
+}
+
 TEST_CASE("a conflict under -n is silent off a terminal unless -v") {
   const Contended at_once{taken(), Contended::When::gives_up, 0s};
   CHECK(said(at_once, kAlone).empty());

@@ -3,6 +3,7 @@
 // status, list and history, as whole commands: each state of a lock against each thing that they
 // say of it.
 #include <algorithm>
+#include <array>
 
 #include "answering_servers.h"
 #include "contains.h"
@@ -181,6 +182,37 @@ TEST_CASE("status, list: holders whose list may not be read are neither counted 
     status.json = true;
     const std::string json = tests::written_by([&] { carry_out(status); }).out;
     CHECK(contains(json, "\"holder_count\": null"));
+  }
+}
+
+TEST_CASE("status, list: a key is left over only if it still is half a second later") {
+  constexpr std::size_t kServers = 3;
+  enum class Then { same, released, held };
+  for (const Then then : {Then::same, Then::released, Then::held}) {
+    CAPTURE(static_cast<int>(then));
+    std::array<int, kServers> looks{};
+    const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
+      if (asked.name == "SCAN") return "*2\r\n$1\r\n0\r\n" + array_of({"redlock:{L}:holder"});
+      if (asked.name != "look") return tests::usual_reply(asked.name);
+      const bool later = looks.at(asked.server)++ % 2 == 1;
+      const bool shows =
+          asked.server == 0 ? !later || then != Then::released : later && then == Then::held;
+      if (!shows) return Shown{}.wire();
+      return Shown{.type = "string", .value = kToken, .left = 60'000, .holder = who("")}.wire();
+    };
+    tests::AnsweringServers servers(kServers, reply);
+    cli::Status status;
+    status.settings = servers.settings();
+    status.names = {"L"};
+    const std::string block = tests::written_by([&] { carry_out(status); }).out;
+    cli::List list;
+    list.settings = servers.settings();
+    const std::string table = tests::written_by([&] { carry_out(list); }).out;
+    for (const std::string& out : {block, table}) {
+      CAPTURE(out);
+      CHECK(contains(out, "left over") == (then == Then::same));
+    }
+    CHECK(contains(block, "L: held") == (then == Then::held));
   }
 }
 

@@ -170,6 +170,7 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
            .shared = settings.shared,
            .slots = settings.slots,
            .held_token = std::move(held_token),
+           .keeps = settings.min_hold.count() > 0 || settings.hold_on_failure.count() > 0,
            .newest = settings.newest,
            .build = settings.build,
            .replicas = settings.replicas,

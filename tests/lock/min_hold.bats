@@ -101,6 +101,18 @@ teardown() { stop_all; }
   cools B L
 }
 
+@test "min-hold, hold-on-failure: a server that is slower than the job, and knows no script, keeps the lock, too" {
+  servers 3
+  delay_proxy "$A_SOCKET" 50
+  local servers="$PROXY_URI $B_URI $C_URI" server
+  cli A script flush >/dev/null
+  REDLOCK_SERVERS=$servers "$REDLOCK" run --min-hold 60s L -- true
+  wait_until "$BOUND" cools A L
+  cli A script flush >/dev/null
+  REDLOCK_SERVERS=$servers run -1 "$REDLOCK" run --hold-on-failure 60s M -- false
+  for server in A B C; do wait_until "$BOUND" has_key "$server" M; done
+}
+
 @test "min-hold: it may be longer than the restart grace" {
   servers 3
   run -0 "$REDLOCK" run --restart-grace 60s --min-hold 10m L -- true

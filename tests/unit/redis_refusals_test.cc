@@ -57,6 +57,16 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
   }
 }
 
+TEST_CASE("an acquire whose release may keep the lock is sent in full") {
+  for (const bool keeps : {false, true}) {
+    PlayedServer server;
+    redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .keeps = keeps, .ttl = 30s},
+                             [] { return std::string("{}"); }, {}, {});
+    servers.ask(ask(lock::Op::acquire), kStart);
+    CHECK(contains(server.read(), keeps ? "\nEVAL\r" : "\nEVALSHA\r"));
+  }
+}
+
 TEST_CASE("of an acquire that was released, an error about its form is no answer; others are") {
   struct Reply {
     const char* error;

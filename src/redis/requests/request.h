@@ -20,6 +20,7 @@ struct LockContext {
   bool shared = false;       ///< we ask as one of many readers
   std::size_t slots = 0;     ///< of the lock; 0: it has none
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
+  bool keeps = false;        ///< our release may leave the lock cooling, or held for maintenance
   bool newest = false;       ///< of the waiters that say so, only the newest goes on
   std::optional<std::uint64_t> build{};
   unsigned replicas = 0;     ///< of each server: this many must have a grant before it counts

@@ -94,8 +94,10 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
     }
   }
   Flight flight = encode(ask);
-  flight.by_hash =
-      ask.op() == lock::Op::acquire || (ask.op() == lock::Op::leave && link.takes_hashes());
+  // An acquire that a server refuses by its hash is not repeated after its release: that server
+  // would not have a lock that the release keeps.
+  flight.by_hash = (ask.op() == lock::Op::acquire && !lock_.keeps) ||
+                   (ask.op() == lock::Op::leave && link.takes_hashes());
   link.ask(ask, std::move(flight), now);
 }
 

@@ -95,6 +95,7 @@ may_include() {
     echo ./force/force_release.cc:1 # until somebody else's lock is gone
     echo ./hold/keeper.cc:2         # the parent's last word; it must need nothing of the system
     echo ./look/screen.cc:1         # --watch: it has no session
+    echo ./observe/observed.cc:1    # status, list: half a second between two looks
     echo ./run/supervision.cc:1     # the command of --on-lost, when all is over
     echo ./run/supervisor.cc:2      # it has no session
     echo ./sandbox/sandbox.cc:1     # it has no session either

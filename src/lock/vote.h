@@ -250,7 +250,7 @@ struct NotMine {
 struct Unreachable {
   bool maybe_applied = true;  ///< false: the request certainly never reached the server
   bool permanent = false;     ///< asking again cannot help (wrong password, not a Redis server…)
-  std::string why;            ///< one line for a person, with what to do; empty: there was no answer
+  std::string why;  ///< one line for a person, with what to do; empty: there was no answer
 };
 
 using Answer = std::variant<Granted, Refused, Renewed, Committed, NotCommitted, Released, Missing,

@@ -198,15 +198,16 @@ std::vector<Observed> Query::look_until_settled(const std::vector<std::string>& 
                                                 Marks marks) {
   std::vector<Observed> all = look(names, marks);
   std::vector<std::string> unsettled;
-  for (const Observed& lock : all) {
-    if (!left_overs(lock).empty()) unsettled.push_back(lock.id.name);
+  std::vector<Observed*> places;  // a name may stand in the list twice
+  for (Observed& lock : all) {
+    if (left_overs(lock).empty()) continue;
+    unsettled.push_back(lock.id.name);
+    places.push_back(&lock);
   }
   if (unsettled.empty()) return all;
   os::Loop().wait({}, os::boot_now() + kSettled);
-  for (Observed& again : Query(settings_).look(unsettled, marks)) {
-    const auto is_it = [&again](const Observed& each) { return each.id.key == again.id.key; };
-    *std::ranges::find_if(all, is_it) = std::move(again);
-  }
+  std::vector<Observed> again = Query(settings_).look(unsettled, marks);
+  for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::move(again[i]);
   return all;
 }
 

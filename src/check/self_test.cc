@@ -259,11 +259,11 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const S
   std::vector<Finding> findings;
   lock::Duration stays = settings.ttl;
   if (tried.ours) stays = std::max<lock::Duration>(stays, Inspector::kSweptFor);
-  // judge_outcome() names the servers to blame for an outage.
-  const bool named = self_test.outcome.kind == lock::Outcome::Kind::unavailable;
+  // Of an outage, judge_outcome() names the servers.
+  const bool in_vain = self_test.outcome.kind == lock::Outcome::Kind::unavailable;
   for (std::size_t server = 0; server < self_test.servers.size(); ++server) {
     const SelfTestResult::Steps& steps = self_test.servers[server];
-    if (steps.explained || (named && !self_test.grant)) continue;
+    if (steps.explained || in_vain) continue;
     auto verdict = self_test.grant ? judge_steps(steps, stays) : judge_vote(steps);
     if (!verdict) continue;
     findings.push_back({std::move(*verdict), settings.servers[server].display(), "trial"});

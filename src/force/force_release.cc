@@ -199,7 +199,7 @@ class Forcing {
     Takeover takeover(settings_, found_.lock);
     const State state = found_.lock.judgement.state;
     if (state == State::held || state == State::revoked) return revoke(takeover);
-    // The holder of such a key must hear of it at once, and not at its next renewal.
+    // Tells the holder of such a key, who otherwise learns of the release when it renews next.
     if (state == State::undecided) revoke_and_log(takeover);
     return remove(takeover);
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Asks for the present holder first, and then for the logs: a run that neither has the lock nor an
-// end in the log has ended without a log line. In the other order, a run might end in between. In
-// this order it would have to begin and be logged in between, but redlock does not log a run within
-// its first half second.
+// Asks for the present holder first, and then for the logs: in the other order, a run might end in
+// between. A run that neither has the lock nor an end in the log has ended without a log line, or
+// has begun in between: a second look tells.
 #include "look/history.h"
 
 #include <fmt/format.h>
@@ -78,10 +77,32 @@ Present present_of(const observe::Observed& lock) {
   return present;
 }
 
+/// The log has no end of this run, which did not have the lock when we looked.
+bool is_silent(const PastRun& run) {
+  return run.ending == Ending::unknown || (run.ending == Ending::expired && !run.ended);
+}
+
+/// `lock`: as it was before the logs were read.
+std::vector<PastRun> runs_in(const std::vector<std::vector<observe::LoggedLine>>& logs,
+                             const observe::Observed& lock, observe::Query& query) {
+  Present present = present_of(lock);
+  std::vector<PastRun> runs = merge(logs, present);
+  if (std::ranges::none_of(runs, is_silent)) return runs;
+  const Present later = present_of(query.look({lock.id.name}).front());
+  present.sure = present.sure && later.sure;
+  for (const Present::Holder& holder : later.holders) {
+    const bool began_meanwhile = std::ranges::any_of(
+        runs, [&](const PastRun& run) { return is_silent(run) && run.run == holder.run; });
+    if (began_meanwhile) present.holders.push_back(holder);
+  }
+  return merge(logs, present);
+}
+
 /// Reads the logs of one lock after another. `troubles`: by server, why it could not be asked
 /// before, or its log could not be read. `complaints`: about the logs that were read.
 std::vector<HistoryView> views_of(const std::vector<observe::Observed>& locks,
-                                  const cli::History& request, observe::Troubles& troubles,
+                                  observe::Query& query, const cli::History& request,
+                                  observe::Troubles& troubles,
                                   std::vector<std::string>& complaints) {
   driver::Interview interview(request.settings);
   std::deque<observe::LogReader> readers;  // a deque, since they cannot move
@@ -104,7 +125,7 @@ std::vector<HistoryView> views_of(const std::vector<observe::Observed>& locks,
       }
       logs.push_back(reader.take_lines());  // also if reading broke off
     }
-    views.push_back(view_of(merge(logs, present_of(lock)), request));
+    views.push_back(view_of(runs_in(logs, lock, query), request));
     views.back().name = lock.id.name;
     views.back().refusals = lock.refusals;
     for (PastRun& run : views.back().runs) run.lock = lock.id.name;
@@ -325,7 +346,7 @@ Exit carry_out(const cli::History& asked) {
   if (request.refused) return show_refusals(locks, query, request);
   observe::Troubles troubles = query.troubles();
   std::vector<std::string> about_logs;
-  const std::vector<HistoryView> views = views_of(locks, request, troubles, about_logs);
+  const std::vector<HistoryView> views = views_of(locks, query, request, troubles, about_logs);
   std::vector<std::string> complaints;
   for (std::size_t server = 0; server < troubles.size(); ++server) {
     if (!troubles[server]) continue;

@@ -286,6 +286,41 @@ TEST_CASE("history: a run without an end goes on if it has the lock, in each sta
   }
 }
 
+TEST_CASE("history: a run, a hold or a reader that begins between look and log has the lock") {
+  for (const bool shared : {false, true}) {
+    for (const std::string more : {R"(,"ttl":30000)", R"(,"ttl":3000000000000,"maintenance":1)",
+                                   R"(,"ttl":30000,"unattended":1)"}) {
+      for (const bool later : {false, true}) {
+        CAPTURE(shared);
+        CAPTURE(more);
+        CAPTURE(later);
+        const std::string reader = "s" + std::string(39, 'a');
+        Shown held{.type = "string", .value = shared ? "shared:" + reader : kToken};
+        held.left = 29'000;
+        held.holder = who(more);
+        if (shared) held.readers = {{reader, held.holder}};
+        bool logged = false;
+        const auto reply = [&](const Asked& asked) {
+          if (asked.name == "look") return (logged && later ? held : Shown{}).wire();
+          if (asked.name != "history") return tests::usual_reply(asked.name);
+          logged = true;
+          return "*2\r\n$3\r\nlog\r\n" +
+                 array_of({"1700000000000-0", "acquired", "run", who(more), "1", "1700000000000"});
+        };
+        tests::AnsweringServers servers(1, reply);
+        cli::History request;
+        request.settings = servers.settings();
+        request.names = {"L"};
+        request.json = true;
+        const std::string out = tests::written_by([&] { carry_out(request); }).out;
+        CAPTURE(out);
+        CHECK(contains(out, R"("outcome": "running")") == later);
+        CHECK(contains(out, R"("has_lock": true)") == later);
+      }
+    }
+  }
+}
+
 TEST_CASE("status: what two servers say differently, whichever of them says more") {
   for (const bool swapped : {false, true}) {
     CAPTURE(swapped);

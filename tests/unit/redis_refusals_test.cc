@@ -21,6 +21,8 @@ using tests::PlayedServer;
 namespace {
 
 const lock::Instant kStart = lock::Instant{} + 100s;
+constexpr const char* kGranted =
+    "*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n";
 
 lock::Ask ask(lock::Op op) {
   return {.server = 0, .attempt = 1, .operation = tests::operation_of(op)};
@@ -45,15 +47,36 @@ TEST_CASE("a server that does not know a script, or permits no EVALSHA, gets it 
     CHECK(by_hash.size() < 500);
     CHECK(contains(by_hash, "\nEVALSHA\r"));
     server.write(refusal);
-    CHECK(servers.turn(kStart + 100ms).empty());
+    CHECK(servers.turn(kStart + 150ms).empty());
+    CHECK(servers.turn(kStart + 300ms).empty());  // it has 200 ms of its own
     const std::string in_full = server.read();
     CHECK(contains(in_full, "\nEVAL\r"));
     CHECK(contains(in_full, "'granted'"));
     CHECK(contains(in_full, std::string(redis::scripts::redisson.text)) == redisson);
-    server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
-    const auto replies = servers.turn(kStart + 101ms);
+    server.write(kGranted);
+    const auto replies = servers.turn(kStart + 301ms);
     REQUIRE(replies.size() == 1);
     CHECK(std::holds_alternative<lock::Granted>(replies.front().answer));
+  }
+}
+
+TEST_CASE("a script that a server says too late not to know is a time-out, and nothing else") {
+  for (const bool told : {false, true}) {
+    PlayedServer server;
+    redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = 30s},
+                             [] { return std::string("{}"); }, {}, {});
+    servers.ask(ask(lock::Op::acquire), kStart);
+    server.read();
+    if (told) REQUIRE(servers.turn(kStart + 200ms).size() == 1);
+    server.write("-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    const auto replies = servers.turn(kStart + 200ms);
+    REQUIRE(replies.size() == (told ? 0 : 1));
+    for (const auto& reply : replies) {
+      const auto& silence = std::get<lock::Unreachable>(reply.answer);
+      CHECK(contains(silence.why, "did not answer within 200 ms"));
+      CHECK_FALSE(silence.maybe_applied);
+    }
+    CHECK(server.read().empty());
   }
 }
 
@@ -137,7 +160,7 @@ TEST_CASE("keys that the user may not use are left out, from then on and not bef
   const std::string again = server.read();
   CHECK(contains(again, "\nEVAL\r"));
   CHECK_FALSE(contains(again, queue));
-  server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
+  server.write(kGranted);
   REQUIRE(servers.turn(kStart).size() == 1);
   servers.ask(ask(lock::Op::leave), kStart);
   CHECK(contains(server.read(), queue) == refusal.starts_with("-TRY"));

@@ -186,7 +186,8 @@ void Link::flush(lock::Instant now) {
     const ssize_t n = stream_->write(next->rest());
     unread_ = stream_->unread();
     pipeline_.sent(*next, n > 0 ? static_cast<std::size_t>(n) : 0, now);
-    if (begins && n > 0 && !next->keeps_deadline) next->deadline = now + timeouts_.request;
+    const bool gets_time = next->refusal != Pipeline::Refusal::for_the_moment;
+    if (begins && n > 0 && gets_time) next->deadline = now + timeouts_.request;
     // A broken connection is left to receive(): the server's last reply may still be there.
     if (!next->rest().empty()) return;
   }
@@ -293,22 +294,23 @@ void Link::take_reply(Value reply, lock::Instant now) {
 }
 
 /// If there is time to repeat it, puts aside a request that the node refuses for the moment, for an
-/// eighth of its time, and one that may go out in another form (by hash: after any error).
+/// eighth of its time; and one that may go out in another form (by hash: after any error), at once.
 Pipeline::Refusal Link::refusal_in(const Value& reply, bool has_form, lock::Instant now) {
+  using Refusal = Pipeline::Refusal;
   if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
       pipeline_.awaits_answer()) {
-    return Pipeline::Refusal::redirected;
+    return Refusal::redirected;
   }
   const bool unknown = has_form && reply.type == Value::Type::error && !turns_away(reply);
-  if (!unknown && !is_momentary(reply)) return Pipeline::Refusal::none;
+  if (!unknown && !is_momentary(reply)) return Refusal::none;
   // The pipeline drops it: nothing was carried out, and the other form is not needed.
   const bool by_form = unknown && (is_about_hash(reply) || is_about_keys(reply));
-  if (by_form && pipeline_.is_withdrawn()) return Pipeline::Refusal::for_the_moment;
-  const lock::Instant again = unknown ? now : now + timeouts_.request / 8;
-  if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
+  if (by_form && pipeline_.is_withdrawn()) return Refusal::in_this_form;
+  const lock::Instant again = unknown ? lock::Instant::min() : now + timeouts_.request / 8;
+  if (!pipeline_.may_repeat(again)) return Refusal::none;
   if (!pipeline_.has_refused()) redirection_.clear();  // of a request that was given up
   repeat_at_ = pipeline_.has_refused() ? std::max(repeat_at_, again) : again;
-  return Pipeline::Refusal::for_the_moment;
+  return unknown ? Refusal::in_this_form : Refusal::for_the_moment;
 }
 
 /// Whoever gets the refused requests may not know their scripts. `undeclared`: without more_keys.

@@ -180,10 +180,10 @@ bool Pipeline::take_reply(Value& reply, Refusal refusal) {
   if (!expects_reply()) return false;
   Pending& pending = requests_.front();
   const bool endless = pending.flight.endless;
-  if (refusal == Refusal::for_the_moment) ++pending.attempts;
   if (refusal != Refusal::none) {
     pending.refused = true;
-    pending.keeps_deadline = refusal == Refusal::for_the_moment;
+    pending.refusal = refusal;
+    if (refusal != Refusal::redirected) ++pending.attempts;
   }
   if (pending.refused) {
     if (++pending.answered == pending.flight.replies() || endless) put_aside();
@@ -212,14 +212,14 @@ void Pipeline::put_aside() {
   Pending& pending = requests_.front();
   if (is_released_later(pending)) {
     const lock::Unreachable withdrawn{.maybe_applied = false, .why = {}};
-    report(pending, pending.keeps_deadline ? withdrawn : slot_is_moving());
+    report(pending, pending.refusal == Refusal::redirected ? slot_is_moving() : withdrawn);
   }
   const bool awaited = pending.reported != Reported::timed_out;
   if (awaited || takes_away(pending.ask.op())) {
     pending.refused = false;
     pending.written = 0;
     pending.answered = 0;
-    if (!pending.keeps_deadline) pending.deadline = lock::kNever;
+    if (pending.refusal == Refusal::redirected) pending.deadline = lock::kNever;
     refused_.push_back(std::move(pending));
   }
   requests_.pop_front();

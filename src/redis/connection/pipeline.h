@@ -34,6 +34,14 @@ class Pipeline {
   /// What the caller knows of a request. A note counts as answered from the beginning.
   enum class Reported { nothing, timed_out, answered };
 
+  /// Whether the server has refused to carry out the request.
+  enum class Refusal {
+    none,
+    redirected,     ///< another node may carry it out
+    in_this_form,   ///< this one carries it out in another form, and has a new time-out for that
+    for_the_moment  ///< this one may do so soon, within the time of the first attempt
+  };
+
   struct Pending {
     lock::Ask ask;
     Flight flight;
@@ -43,11 +51,11 @@ class Pipeline {
     std::size_t written = 0;
     std::size_t answered = 0;  ///< replies of the flight that have come
     Reported reported = Reported::nothing;
-    Value first{};                ///< the reply to the request, until that to its WAIT has come
-    bool refused = false;         ///< see Refusal
-    bool keeps_deadline = false;  ///< it is sent again within the time of the first attempt
-    unsigned attempts = 0;        ///< how often it was refused for the moment
-    bool begins_attempt = false;  ///< nothing else of its attempt was ever sent
+    Value first{};                    ///< the reply to the request, until that to its WAIT has come
+    bool refused = false;             ///< it goes nowhere until its last reply has come
+    Refusal refusal = Refusal::none;  ///< the last one
+    unsigned attempts = 0;            ///< how often this node has refused it
+    bool begins_attempt = false;      ///< nothing else of its attempt was ever sent
 
     /// The reply to the request itself has come.
     [[nodiscard]] bool answered_request() const { return answered > flight.answer(); }
@@ -84,12 +92,6 @@ class Pipeline {
     for (Pending& pending : requests_) pending.deadline = deadline;
   }
 
-  /// Whether the server has refused to carry out the request.
-  enum class Refusal {
-    none,
-    redirected,     ///< another node may carry it out
-    for_the_moment  ///< this one may do so soon
-  };
   /// Moves from `reply`, or returns false: no request is left for it, or there are more messages in
   /// one turn than a subscription may bring.
   bool take_reply(Value& reply, Refusal refusal = Refusal::none);

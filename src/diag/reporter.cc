@@ -89,6 +89,9 @@ std::string vote_text(const lock::Answer& answer) {
           [](const lock::Superseded&) { return "a newer run makes this one needless"; },
           [](const lock::Marked&) { return "marked"; },
           [](const lock::Revoked&) { return "revoked from its holder"; },
+          [](const lock::Unreachable& none) {
+            return none.why.empty() ? std::string("not needed any more") : none.why;
+          },
           [](const auto& other) { return complaint_text(other); },
       },
       answer);

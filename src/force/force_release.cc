@@ -167,6 +167,10 @@ class Forcing {
     const std::vector<std::string> before = shown(found_.lock);
     rest(kSettled);
     found_.lock = observe::look_at(request_.name, settings_);
+    if (found_.lock.judgement.state == State::free && observe::left_overs(found_.lock).empty()) {
+      say(" is free, and no key is left over any more");
+      return ExitStatus::ok;
+    }
     const bool same = observe::left_overs(found_.lock) == servers && shown(found_.lock) == before;
     if (!same || found_.lock.judgement.state != State::free) {
       return fail(ExitStatus::conflict, " has changed since; nothing was deleted, try again");

@@ -191,7 +191,6 @@ std::optional<Exit> taken(const os::ReceivedSignal& signal, os::SignalSource& si
   if (signal.number == SIGTSTP) {
     canvas.leave();
     signals.stop_self(SIGTSTP, lock::kNever);
-    return std::nullopt;
   }
   if (!os::ends_process_by_default(signal.number)) return std::nullopt;
   return Exit::by_signal(signal.number);

@@ -64,7 +64,6 @@ std::optional<lock::Sighting> read_sighting(const redis::Value& reply) {
                           .holder = part[4].text,
                           // Another program may have written the key.
                           .fence = redis::read_number(part[5]).value_or(0),
-                          .holds = 0,
                           .owner = part[7].text,
                           .count = part[8].integer,
                           .run = part[9].text};

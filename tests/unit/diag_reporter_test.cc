@@ -230,6 +230,16 @@ TEST_CASE("--replace: -v tells where the order did not arrive") {
   CHECK(written(answer(lock::Missing{}), {}, Verbosity::verbose).empty());
 }
 
+TEST_CASE("-vv: an acquire that was withdrawn before it could count was not needed any more") {
+  const auto withdrawn = [](Reporter& reporter) {
+    reporter.say_vote({{.server = 2, .operation = lock::op::Acquire{}},
+                       {},
+                       lock::Unreachable{.maybe_applied = false, .why = {}}});
+  };
+  CHECK(written(withdrawn, {}, Verbosity::detailed) ==
+        "redlock: db3: acquire: not needed any more\n");
+}
+
 TEST_CASE("a superseded run names the newer one, or the build that succeeded") {
   const lock::Superseded waiter{.who = taken().holder};
   CHECK(said(Superseded{waiter, 0, 43s}, kAlone) ==

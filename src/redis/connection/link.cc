@@ -64,59 +64,9 @@ void Link::approach(lock::Instant now) {
   }
 }
 
-/// Once all requests sent before are answered: does what the redirection says, or, without one,
-/// repeats what the node refused for the moment. Errands go one after the other.
-void Link::follow(lock::Instant now) {
-  if (errand_ || !pipeline_.drained()) return;
-  if (redirection_.empty()) {
-    if (now < repeat_at_) return;
-    pipeline_.expire(now, timeouts_.request);
-    pipeline_.repeat_refused();
-    flush(now);
-  } else if (is_for_one_request(redirection_)) {
-    run_errand(now);
-  } else {
-    move(now);
-  }
-}
-
-/// While a Cluster moves a slot, some of its keys are on the other node already: only there the
-/// refused requests can be carried out, each command after an ASKING. All others belong here, and
-/// wait until it is done.
-void Link::run_errand(lock::Instant now) {
-  const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
-  if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
-  errand_ = std::make_unique<Link>(*node, tls_, timeouts_, "");
-  for (Pipeline::Pending& pending : pipeline_.take_refused()) {
-    if (pending.reported == Pipeline::Reported::answered) continue;
-    pending.flight.asking = true;
-    errand_->ask(pending.ask, std::move(pending.flight), now);
-  }
-}
-
-std::vector<Link::Arrival> Link::turn_errand(lock::Instant now) {
-  std::vector<Arrival> arrivals = errand_->turn(now);
-  for (Arrival& arrival : arrivals) {
-    // The slot has moved on, or back. The request was carried out nowhere.
-    const Value* const reply = std::get_if<Value>(&arrival.content);
-    if (reply != nullptr && is_redirection(*reply)) arrival.content = slot_is_moving();
-  }
-  if (errand_->requests().all_reported()) errand_.reset();
-  return arrivals;
-}
-
 void Link::cancel_unsent(lock::AttemptId attempt) {
   pipeline_.cancel_unsent(attempt);
   if (errand_) errand_->cancel_unsent(attempt);
-}
-
-/// Another node has the key now: goes there, with all requests that this one has refused.
-void Link::move(lock::Instant now) {
-  hang_up();
-  pipeline_.restore_refused();
-  pipeline_.set_deadlines(lock::kNever);  // until become_ready()
-  locator_.redirect(std::exchange(redirection_, {}), now);
-  approach(now);
 }
 
 /// The server has carried out none of the requests that it has not answered, and may do so if we
@@ -290,35 +240,6 @@ void Link::take_reply(Value reply, lock::Instant now) {
   } else if (later) {
     // A command after the request, which is not answered before the last of its commands.
     note(std::move(*later), now);
-  }
-}
-
-/// If there is time to repeat it, puts aside a request that the node refuses for the moment, for an
-/// eighth of its time; and one that may go out in another form (by hash: after any error), at once.
-Pipeline::Refusal Link::refusal_in(const Value& reply, bool has_form, lock::Instant now) {
-  using Refusal = Pipeline::Refusal;
-  if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
-      pipeline_.awaits_answer()) {
-    return Refusal::redirected;
-  }
-  const bool unknown = has_form && reply.type == Value::Type::error && !turns_away(reply);
-  if (!unknown && !is_momentary(reply)) return Refusal::none;
-  // The pipeline drops it: nothing was carried out, and the other form is not needed.
-  const bool by_form = unknown && (is_about_hash(reply) || is_about_keys(reply));
-  if (by_form && pipeline_.is_withdrawn()) return Refusal::in_this_form;
-  const lock::Instant again = unknown ? lock::Instant::min() : now + timeouts_.request / 8;
-  if (!pipeline_.may_repeat(again)) return Refusal::none;
-  if (!pipeline_.has_refused()) redirection_.clear();  // of a request that was given up
-  repeat_at_ = pipeline_.has_refused() ? std::max(repeat_at_, again) : again;
-  return unknown ? Refusal::in_this_form : Refusal::for_the_moment;
-}
-
-/// Whoever gets the refused requests may not know their scripts. `undeclared`: without more_keys.
-void Link::send_refused_in_full(bool undeclared) {
-  for (Pipeline::Pending& pending : pipeline_.refused()) {
-    pending.flight.by_hash = false;
-    pending.flight.undeclared = pending.flight.undeclared || undeclared;
-    pending.wire = rendered(pending.flight);
   }
 }
 

@@ -350,7 +350,8 @@ void Checks::check_left(std::size_t client, std::size_t server, Token owner, Tim
     return;
   const ClientHost& host = schedule_->client[*outer];
   const Time ends = std::max(outer_gone + host.hold_on_failure, hold.began + host.min_hold);
-  if (left <= (ends - time()) * 51 / 50 + 10ms || !schedule_->holds_are_kept) return;
+  const Time most = (ends - outer_gone) * 51 / 50 + 10ms + schedule_->longest_step_back;
+  if (left <= outer_gone + most - time() || !schedule_->holds_are_kept) return;
   fail("outlasts", server_name(server) + " has " + token_text(owner) + " for longer than its hold");
 }
 

@@ -75,6 +75,7 @@ TEST_CASE("context: a server that was started only just now is no witness") {
     return std::get<lock::Granted>(read(Op::acquire, granted(run_id, uptime, trace, "1")));
   };
   CHECK(grant("abc", 0, "none").distrusted_for == seconds(61));
+  CHECK(grant("abc", -5, "none").distrusted_for == seconds(61));  // the clock was set back
   CHECK(grant("abc", 60, "none").distrusted_for == seconds(1));
   CHECK(grant("abc", 61, "none").distrusted_for == seconds(0));
   CHECK(grant("", 0, "none").distrusted_for == seconds(0));  // not permitted to know
@@ -102,7 +103,7 @@ TEST_CASE("context: a run that is superseded, and a lock that is revoked") {
   CHECK(std::holds_alternative<lock::Unreachable>(
       read(Op::acquire, "*4\r\n$10\r\nsuperseded\r\n$1\r\nx\r\n:0\r\n$2\r\n{}\r\n")));
   const std::string token(40, 'a');
-  const std::string all = token + " s" + token.substr(1);
+  const std::string all = token + " s" + token.substr(1) + " shared:s" + token.substr(1);
   const auto revoked = std::get<lock::Revoked>(read(
       Op::revoke,
       "*4\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(all.size()) + "\r\n" + all + "\r\n:1\r\n"));
@@ -167,6 +168,14 @@ TEST_CASE("context: the refusal of an acquire says where we stand in the queue")
   CHECK(held.ticket == 7);
   CHECK(held.place == 2);
   CHECK(held.waiters == 3);
+  // Of readers, the ninth text is the writer that waits before us, otherwise who has each slot.
+  for (const std::string blocker : {"T", "shared:T"}) {
+    std::string wire = refused("1500").replace(0, 4, "*9\r\n") + bulk("x");
+    wire.replace(wire.find(bulk("T")), bulk("T").size(), bulk(blocker));
+    const auto more = std::get<lock::Refused>(read(Op::acquire, wire));
+    CHECK(more.slots == (blocker == "T" ? "x" : ""));
+    CHECK(more.waits_before.has_value() == (blocker != "T"));
+  }
   const auto turn =
       std::get<lock::Refused>(read(Op::acquire, refused("400", "8", "0", "0", "turn")));
   CHECK(turn.turn);
@@ -277,6 +286,19 @@ TEST_CASE("context: an answer to another question is no answer, nor is one with 
       CHECK_FALSE(is_answer(op, with_other_word));
     }
   }
-  CHECK_FALSE(is_answer(Op::acquire, "*1\r\n$7\r\nmissing\r\n"));
-  CHECK_FALSE(is_answer(Op::renew, "*1\r\n$8\r\nreleased\r\n"));
+  const std::vector<std::pair<std::string, std::vector<Op>>> common = {
+      {"released", {Op::release, Op::leave, Op::inquire, Op::unmark, Op::repair}},
+      {"missing",
+       {Op::release, Op::leave, Op::inquire, Op::unmark, Op::renew, Op::mark, Op::revoke,
+        Op::leave_queue}},
+      {"held", {Op::leave, Op::leave_queue}},
+      {"free", {Op::leave_queue}}};
+  for (const auto& each : common) {
+    CAPTURE(each.first);
+    for (const Op op : {Op::acquire, Op::renew, Op::repair, Op::commit, Op::release, Op::leave,
+                        Op::inquire, Op::mark, Op::unmark, Op::revoke, Op::leave_queue}) {
+      CHECK(is_answer(op, "*1\r\n" + bulk(each.first)) ==
+            (std::ranges::count(each.second, op) > 0));
+    }
+  }
 }

@@ -128,6 +128,20 @@ TEST_CASE("context: an acquire names the queue as an argument, and us only if we
   same(acquire, keys, {"T", "30000", "{}", "60", "0", "H", "me", ticket, line, "L"});
 }
 
+TEST_CASE(
+    "context: only a waiter with --newest that has the lock says so when it leaves the queue") {
+  for (const bool newest : {false, true}) {
+    for (const bool has_lock : {false, true}) {
+      LockContext context = context_of("name", "{}");
+      context.newest = newest;
+      const redis::Flight flight =
+          redis::encode_request(lock::op::LeaveQueue{has_lock}, context, {});
+      CHECK((flight.commands.front().script == &scripts::won) == (newest && has_lock));
+      CHECK(flight.commands.back().script == &scripts::hand_on);
+    }
+  }
+}
+
 TEST_CASE("context: the embedded scripts are whole and bare of comments") {
   for (const redis::Script* each : tests::each_of(
            &scripts::acquire, &scripts::commit, &scripts::mark, &scripts::renew, &scripts::repair,

@@ -22,8 +22,13 @@ TEST_CASE("tls trouble: alerts, before the first answer and after") {
   const std::vector<Row> rows = {
       {116, false, "wants a client certificate"},
       {40, false, "does it want a client certificate"},
-      {42, true, "refuses our certificate (--tls-cert): bad certificate"},
-      {48, true, "unknown authority"},
+      {42, true, "refuses our certificate (--tls-cert): bad certificate; see its log"},
+      {43, true, "refuses our certificate (--tls-cert): unsupported certificate; see its log"},
+      {44, true, "refuses our certificate (--tls-cert): certificate revoked; see its log"},
+      {45, true, "refuses our certificate (--tls-cert): certificate expired; see its log"},
+      {46, true, "refuses our certificate (--tls-cert): certificate not accepted; see its log"},
+      {48, true, "refuses our certificate (--tls-cert): unknown authority; see its log"},
+      {49, true, "refuses our certificate (--tls-cert): access denied; see its log"},
       {48, false, "does it want a client certificate"},
       {70, false, "no TLS from 1.2 on"},
       {112, false, "does not answer to this name"},
@@ -37,6 +42,8 @@ TEST_CASE("tls trouble: alerts, before the first answer and after") {
     CHECK_FALSE(late.permanent);
     CHECK(late.maybe_applied);
   }
+  // With a certificate of ours, the handshake did not fail for the lack of one.
+  CHECK(contains(alerted({40, true, true}).why, "alert 40"));
   const Unreachable unknown = alerted({80, false, true});
   CHECK(contains(unknown.why, "alert 80"));
   CHECK_FALSE(unknown.permanent);

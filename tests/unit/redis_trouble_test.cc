@@ -176,31 +176,81 @@ TEST_CASE("trouble: connecting") {
   tcp.address.host = "db1";
   Endpoint unix_socket;
   unix_socket.kind = Endpoint::Kind::unix_socket;
-  CHECK(contains(redis::connect_failed(tcp, ECONNREFUSED).why, "connection refused"));
-  CHECK(contains(redis::connect_failed(unix_socket, ECONNREFUSED).why, "connection refused"));
-  CHECK(contains(redis::connect_failed(unix_socket, ENOENT).why, "no such socket file"));
-  CHECK(contains(redis::connect_failed(unix_socket, EACCES).why, "permission denied"));
-  CHECK(contains(redis::connect_failed(tcp, ENETUNREACH).why, "unreachable"));
-  CHECK(contains(redis::connect_failed(tcp, ETIMEDOUT).why, "is the host up"));
-  for (const int code : {ECONNREFUSED, ENOENT, EACCES, ENETUNREACH, EMFILE, EINVAL}) {
-    CHECK_FALSE(redis::connect_failed(tcp, code).maybe_applied);
-    CHECK_FALSE(redis::connect_failed(tcp, code).permanent);
+  struct Row {
+    int error;
+    std::string over_tcp;
+    std::string over_socket;
+  };
+  const std::string network = "; is this host's network up, and the address right?";
+  const std::vector<Row> rows = {
+      {ECONNREFUSED, "is the port right?", "no server listens on this socket"},
+      {ENOENT, "no such socket file", "no such socket file"},
+      {ENOTDIR, "no such socket file", "no such socket file"},
+      {EACCES, "see the firewall here", "permission denied on the socket"},
+      {EPERM, "see the firewall here", "permission denied on the socket"},
+      {ENETUNREACH, network, network},
+      {EHOSTUNREACH, network, network},
+      {EADDRNOTAVAIL, network, network},
+      {ETIMEDOUT, "no answer to connecting; is the host up", "no answer to connecting"},
+      {EMFILE, "raise the limit (ulimit -n)", "raise the limit (ulimit -n)"},
+      {ENFILE, "raise the limit (ulimit -n)", "raise the limit (ulimit -n)"},
+      {EINVAL, "cannot connect: Invalid argument", "cannot connect: Invalid argument"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.error);
+    for (const bool socket : {false, true}) {
+      const Unreachable trouble = redis::connect_failed(socket ? unix_socket : tcp, row.error);
+      CHECK_MESSAGE(contains(trouble.why, socket ? row.over_socket : row.over_tcp), trouble.why);
+      CHECK_FALSE(trouble.maybe_applied);
+      CHECK_FALSE(trouble.permanent);
+    }
   }
-  CHECK(redis::lookup_failed(tcp, EAI_NONAME, 0).permanent);
-  CHECK(contains(redis::lookup_failed(tcp, EAI_NONAME, 0).why, "db1"));
-  CHECK_FALSE(redis::lookup_failed(tcp, EAI_AGAIN, 0).permanent);
-  CHECK_FALSE(redis::lookup_failed(tcp, EAI_SYSTEM, EMFILE).permanent);
+  const auto lookup = [&](int error, const std::string& why) {
+    const Unreachable trouble = redis::lookup_failed(tcp, error, EMFILE);
+    CHECK_MESSAGE(contains(trouble.why, "cannot resolve \"db1\": " + why), trouble.why);
+    return trouble.permanent;
+  };
+  CHECK(lookup(EAI_NONAME, "no such host"));
+  CHECK(lookup(EAI_NODATA, "no such host"));
+  CHECK_FALSE(lookup(EAI_AGAIN, "the name server does not answer"));
+  CHECK_FALSE(lookup(EAI_SYSTEM, "Too many open files"));
+  CHECK_FALSE(lookup(EAI_FAIL, gai_strerror(EAI_FAIL)));
   using std::chrono::milliseconds;
-  for (const Step step : {Step::resolving, Step::connecting, Step::authenticating}) {
-    const Unreachable late = redis::connect_timed_out(tcp, step, milliseconds(250));
-    CHECK_FALSE(late.maybe_applied);
-    CHECK(contains(late.why, "250 ms"));
-  }
-  CHECK_FALSE(contains(redis::connect_timed_out(unix_socket, Step::connecting, milliseconds(1)).why,
-                       "firewall"));
+  const auto late = [&](const Endpoint& endpoint, Step step, const std::string& why) {
+    const Unreachable trouble = redis::connect_timed_out(endpoint, step, milliseconds(250));
+    CHECK_FALSE(trouble.maybe_applied);
+    CHECK_MESSAGE(contains(trouble.why, why + " within 250 ms"), trouble.why);
+    return contains(trouble.why, "firewall");
+  };
+  CHECK(late(tcp, Step::connecting, "no connection"));
+  CHECK_FALSE(late(unix_socket, Step::connecting, "did not accept a connection"));
+  CHECK_FALSE(late(tcp, Step::locating, "no Sentinel named the primary"));
+  CHECK_FALSE(late(tcp, Step::resolving, "its name was not resolved"));
+  CHECK_FALSE(late(tcp, Step::securing, "no TLS handshake"));
+  CHECK_FALSE(late(tcp, Step::authenticating, "did not answer the first command"));
   CHECK(redis::request_timed_out(milliseconds(200)).maybe_applied);
   CHECK(contains(redis::request_timed_out(milliseconds(200)).why, "did not answer within 200 ms"));
   CHECK(redis::not_redis(Fate::maybe_applied).permanent);
   CHECK(redis::not_redis(Fate::maybe_applied).maybe_applied);
   CHECK_FALSE(redis::not_redis(Fate::never_sent).maybe_applied);
+}
+
+TEST_CASE("trouble: how a connection ended, which may have carried out the request") {
+  for (const auto& [error, why] : std::vector<std::pair<int, std::string>>{
+           {0, "was it restarted?"},
+           {ECONNRESET, "was it restarted?"},
+           {EPIPE, "was it restarted?"},
+           {ETIMEDOUT, "the host acknowledges nothing"},
+           {EIO, "the connection broke: Input/output error"}}) {
+    const Unreachable trouble = redis::connection_lost(error);
+    CHECK_MESSAGE(contains(trouble.why, why), trouble.why);
+    CHECK(trouble.maybe_applied);
+    CHECK_FALSE(trouble.permanent);
+    // Before the first word, a server that hangs up may want TLS, or a certificate.
+    const bool hung_up = error == 0 || error == ECONNRESET || error == EPIPE;
+    for (const char* const uri : {"redis://db1", "rediss://db1", "unix:///a"}) {
+      const std::string early = redis::lost_before_a_word(redis::parse_uri(uri), error).why;
+      CHECK((early == trouble.why) == (!hung_up || uri[0] == 'u'));
+    }
+  }
 }

@@ -253,3 +253,10 @@ TEST_CASE("uri: a rejected URI is shown if it is a place alone") {
   }
   CHECK_FALSE(shown("redis://" + std::string(100, 'a') + ":0"));
 }
+
+TEST_CASE("uri: a password in a file is its first line, which may end as on Windows") {
+  for (const std::string text : {"geheim", "geheim\n", "geheim\r\n", "geheim\r"}) {
+    CHECK(redlock::redis::password_in(text) == "geheim");
+  }
+  CHECK(redlock::redis::password_in("geheim\n\n").empty());
+}

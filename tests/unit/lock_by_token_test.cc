@@ -145,15 +145,35 @@ TEST_CASE("by_token: two of two who differ is lost") {
   CHECK(bench.is(ByToken::State::not_ours));
 }
 
-TEST_CASE("by_token: a server that lost the lock gets it back from a quorum that has it") {
+TEST_CASE("by_token: an answer to what was asked before is none") {
+  Bench bench(Op::renew, 1);
+  const Ask earlier{.server = 0, .attempt = kTheirs, .operation = op::Leave{}};
+  bench.take(bench.by_token.step(Reply{earlier, bench.now, Missing{}}, bench.now));
+  CHECK(bench.is(ByToken::State::trying));
+}
+
+TEST_CASE("by_token: a server that says no takes back its yes of an earlier round") {
   Bench bench(Op::renew);
+  bench.answer(0, Renewed{});
+  for (const ServerIndex server : {1U, 2U}) bench.answer(server, no_answer());
+  bench.tick(100ms);
+  bench.answer(0, Missing{});
+  bench.answer(1, Renewed{});
+  CHECK(bench.by_token.valid_until() == Instant{});
+}
+
+TEST_CASE("by_token: a server that lost the lock gets it back from a quorum that has it") {
+  Bench bench(Op::renew, 5);
   bench.answer(1, Missing{});
   bench.answer(0, Renewed{});
-  CHECK(bench.asked(Op::repair) == 0);
   bench.answer(2, Renewed{});
+  CHECK(bench.asked(Op::repair) == 0);
+  bench.answer(3, Renewed{});
   REQUIRE(bench.asked(Op::repair) == 1);
   CHECK(std::get<Ask>(bench.effects.back()).server == 1);
   CHECK(life_of(std::get<Ask>(bench.effects.back())) == 30s);
+  bench.answer(4, Renewed{});
+  CHECK(bench.asked(Op::repair) == 1);
   CHECK_FALSE(bench.by_token.finished());
   bench.answer(1, Granted{});
   CHECK(bench.by_token.finished());

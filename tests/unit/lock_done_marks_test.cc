@@ -88,6 +88,20 @@ TEST_CASE("once: a single server that knows of a run is believed, votes are rele
   CHECK(sooner.ended(Outcome::Kind::done));
 }
 
+TEST_CASE("once: of several runs the latest is named, and copied, whichever server knows of it") {
+  for (const ServerIndex latest : {0U, 1U}) {
+    Harness harness(once_plan(3));
+    for (const ServerIndex server : {0U, 1U}) {
+      harness.answer(server, Op::acquire, server == latest ? done(5min, "new") : done(9min, "old"));
+    }
+    harness.answer(2, Op::acquire, vote());
+    REQUIRE(harness.reported<report::Skipped>() != nullptr);
+    CHECK(harness.reported<report::Skipped>()->done.who == "new");
+    REQUIRE(harness.asks(Op::mark).size() == 1);
+    CHECK(details<op::Mark>(harness.asks(Op::mark)[0]).who == "new");
+  }
+}
+
 TEST_CASE("once: a mark beats a refusal, a limit and servers that do not answer") {
   SUBCASE("the others refuse") {
     Harness harness(once_plan(3, Duration::zero()));
@@ -111,7 +125,10 @@ TEST_CASE("once: a mark beats a refusal, a limit and servers that do not answer"
 
 TEST_CASE("once: while the fence is agreed on, a late word is heard") {
   Harness harness(once_plan(3));
-  harness.answers(Op::acquire, {vote(kNoon, 1), vote(kNoon, 2), done()});
+  const Ask third = harness.asks(Op::acquire).at(2);
+  harness.answers(Op::acquire, {vote(kNoon, 1), vote(kNoon, 2), no_answer()});
+  REQUIRE(harness.asked(Op::commit) == 3);
+  harness.step(Reply{third, harness.now, done()});
   for (const ServerIndex server : {0U, 1U}) harness.answer(server, Op::commit, Committed{});
   CHECK(harness.count<Spawn>() == 0);
   CHECK(harness.reported<report::Skipped>() != nullptr);

@@ -163,16 +163,23 @@ TEST_CASE("readers that raise the numbers one after the other do not end the agr
   CHECK(started_with(harness) == 40);
 }
 
-TEST_CASE("-w bounds the agreement, too") {
-  Harness harness(plan_for(3, 500ms));
-  harness.answers(Op::acquire, {numbered(7), numbered(4)});
-  harness.advance(500ms);
-  CHECK(harness.asked(Op::release) == 3);
-  // Those that have answered are waited for, though not for long.
-  harness.advance(199ms);
-  REQUIRE_FALSE(harness.session.finished());
-  harness.advance(1ms);
-  CHECK(harness.ended(Outcome::Kind::unavailable));
+TEST_CASE("-w bounds the agreement, too, and then nobody else has the lock") {
+  for (const bool held_before : {false, true}) {
+    CAPTURE(held_before);
+    Harness harness(plan_for(3, 500ms));
+    if (held_before) {
+      harness.answer_all(3, Op::acquire, held_by("other", 10ms));
+      harness.pass_pause();
+    }
+    harness.answers(Op::acquire, {numbered(7), numbered(4)});
+    harness.advance(Harness::start + 500ms - harness.now);
+    CHECK(harness.asked(Op::release) == 3);
+    // Those that have answered are waited for, though not for long.
+    harness.advance(199ms);
+    REQUIRE_FALSE(harness.session.finished());
+    harness.advance(1ms);
+    CHECK(harness.ended(Outcome::Kind::unavailable));
+  }
 }
 
 TEST_CASE("a number far ahead of the clocks of a quorum is not committed to the others") {

@@ -84,6 +84,7 @@ TEST_CASE("a release or a revocation on its way is of the same holder") {
   CHECK(judge({sees(kOne), sees(cooling), sees(cooling)}).state == State::cooling);
   CHECK(judge({sees(kOne), sees(cooling), kDown}).state == State::cooling);
   CHECK(judge({sees(kOne), sees(revoked), kNothing}).state == State::revoked);
+  CHECK(judge({sees(kOne), sees(revoked), sees(cooling)}).state == State::cooling);
   CHECK(judge({sees(cooling), sees("cooling:" + kOther), kNothing}).state == State::undecided);
 }
 

@@ -161,6 +161,8 @@ TEST_CASE("keeping: stopped beyond the lease it asks first, and then ends") {
   CHECK(bench.keeping->warns());
   CHECK(bench.keeping->finished());
   CHECK(bench.logged(Log::Event::lost) == 1);
+  CHECK(bench.harness.all<Log>().back().held == 60s);
+  CHECK(bench.harness.all<Log>().back().stopped == StopReason::lease_ending);
 }
 
 TEST_CASE("keeping: the ward ends: the keeper releases the lock, and asks if it is gone") {

@@ -58,6 +58,7 @@ TEST_CASE("min-hold: renewals and repairs give what is left of it, then the ttl"
 TEST_CASE("min-hold: longer than the ttl, the lease still counts the ttl alone") {
   Harness harness(holding_plan(1, 1h));
   start_job(harness, 1);
+  CHECK(harness.session.worker_state().gone_by == Harness::start - 10ms + 1h + 36s + 2ms);
   harness.advance(10s);
   CHECK(life_of(last_ask(harness, Op::renew)) > 59min);
   harness.advance(30s);  // nobody answers

@@ -168,6 +168,12 @@ TEST_CASE("pause: an expiry is asked immediately, one after the other 20 times p
   }
   CHECK(rounds <= 41);
   CHECK(rounds >= 20);
+  // After a long pause, the next expiry is one to be asked immediately again.
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, held_by("other", 20s));
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, held_by("other", 7ms));
+  CHECK(harness.pause() == 8ms);
 }
 
 TEST_CASE("pause: it ends as soon as the lock may have expired") {

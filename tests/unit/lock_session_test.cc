@@ -18,17 +18,19 @@ Harness running_on_one() {
 }  // namespace
 
 TEST_CASE("a command that cannot be executed releases what it held, and its status counts") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.advance(3s);
-  harness.step(JobFailedToStart{71});
-  REQUIRE(harness.answer(0, Op::leave, Released{}));
-  const auto* released = harness.reported<report::Released>();
-  REQUIRE(released != nullptr);
-  CHECK(released->held >= 3s);
-  CHECK(released->held < 4s);
-  REQUIRE(harness.ended(Outcome::Kind::not_started));
-  CHECK(harness.session.outcome().number == 71);
+  for (const bool lost : {false, true}) {
+    Harness harness(plan_for(1));
+    harness.answer(0, Op::acquire, Granted{});
+    harness.advance(3s);
+    harness.step(JobFailedToStart{71});
+    REQUIRE(harness.answer(0, Op::leave, lost ? Answer(Missing{}) : Answer(Released{})));
+    const auto* released = harness.reported<report::Released>();
+    REQUIRE((released == nullptr) == lost);
+    if (!lost) CHECK((released->held >= 3s && released->held < 4s));
+    CHECK_MESSAGE(harness.reported<report::NotOursAtRelease>() == nullptr, "no job ran without it");
+    REQUIRE(harness.ended(Outcome::Kind::not_started));
+    CHECK(harness.session.outcome().number == 71);
+  }
 }
 
 TEST_CASE("while there is a job, signals are none of the session's business") {
@@ -309,6 +311,32 @@ TEST_CASE("a renewal that is answered late counts from when it was sent") {
   CHECK(harness.kills().empty());
   harness.advance(1ns);
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+}
+
+TEST_CASE("a late answer to a renewal ends the haste, and takes nothing from a later renewal") {
+  Harness harness = running_on_one();
+  harness.advance(10s);
+  const Ask renewal = harness.asks(Op::renew).at(0);
+  harness.answer(0, Op::renew, no_answer());
+  harness.step(Reply{renewal, harness.now, Renewed{}});
+  harness.advance(9s);
+  CHECK(harness.asked(Op::renew) == 0);
+  harness.advance(1s);
+  harness.answer(0, Op::renew, Renewed{});
+  const Instant valid_until = harness.session.worker_state().valid_until;
+  harness.step(Reply{renewal, Harness::start + 10s, Renewed{}});
+  CHECK(harness.session.worker_state().valid_until == valid_until);
+}
+
+TEST_CASE("the oldest vote says when the first renewal is due") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, Granted{}, 4s);
+  harness.answer(1, Op::acquire, Granted{});
+  harness.step(JobStarted{});
+  harness.advance(6s - 1ms);
+  CHECK(harness.asked(Op::renew) == 0);
+  harness.advance(1ms);
+  CHECK(harness.asked(Op::renew) == 3);
 }
 
 TEST_CASE("a lost lock is never renewed or resurrected") {

@@ -122,4 +122,11 @@ TEST_CASE("turn: of an attempt, only a holder is the main refusal") {
   CHECK(attempt.main_refusal()->blocker == "other");
   CHECK_FALSE(attempt.turns_left().has_value());
   CHECK(attempt.refused() == 3);
+  // Of several servers that name it, one that keeps it longest, or for ever.
+  for (const ServerIndex server : {0U, 1U, 2U}) {
+    std::optional<std::chrono::milliseconds> left(10s * (server + 1));
+    if (server == 1) left.reset();
+    attempt.record({asks[server], Harness::start, held_by("other", left)}, timing);
+  }
+  CHECK_FALSE(attempt.main_refusal()->ttl_left.has_value());
 }

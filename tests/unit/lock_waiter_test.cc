@@ -125,6 +125,8 @@ TEST_CASE("waiter: it leaves if fewer than a quorum answer, and rejoins with its
   CHECK_MESSAGE(waiter.ticket() == 0, "its requests must not put it back");
   CHECK_MESSAGE(after_round(waiter, {no_answer(), no_answer(), no_answer()}, false).empty(),
                 "it has left already");
+  CHECK_MESSAGE(after_round(waiter, {Granted{}, Granted{}, no_answer()}).empty(),
+                "nobody stands in its way");
   CHECK(joined_with(after_round(waiter, {queued(80), queued(90), no_answer()})) == 9);
   CHECK(waiter.ticket() == 9);
 }
@@ -184,10 +186,12 @@ TEST_CASE("waiter: it is called when a quorum can wake it and some server has it
 }
 
 TEST_CASE("queue: without a quorum a waiter leaves, and asks the silent servers first") {
-  Harness harness = waiting_for(queued(7));
+  Harness harness = waiting_for(in_line(held_by("holder"), 7, 3, 5));
+  CHECK(harness.session.waiting().place == 3);
   harness.effects.clear();
   harness.pass_pause();
   harness.answers(Op::acquire, {queued(8), no_answer(false), no_answer(false)});
+  CHECK(harness.session.waiting().place == 0);
   CHECK(harness.asked(Op::leave_queue) == 3);
   CHECK(harness.count<JoinQueue>() == 0);
   harness.pass_pause();
@@ -195,6 +199,7 @@ TEST_CASE("queue: without a quorum a waiter leaves, and asks the silent servers 
   CHECK(details<op::Acquire>(harness.asks(Op::acquire).front()).ticket == 0);
   harness.answer(1, Op::acquire, queued(99));
   CHECK_MESSAGE(servers_asked(harness) == Servers({0, 2}), "a quorum is possible again");
+  CHECK(harness.session.waiting().answering == 2);
   harness.answer_all(3, Op::acquire, queued(99));
   REQUIRE(harness.count<JoinQueue>() == 1);
   CHECK(std::get<JoinQueue>(harness.effects.back()).ticket == 7);
@@ -243,6 +248,14 @@ TEST_CASE("queue: a waiter that no quorum can serve leaves, and takes no vote un
     obstructed = true;
   }
   CHECK(harness.session.waiting().obstructed == obstructed);
+}
+
+TEST_CASE("queue: before obstacles, the word of one server that the run is done counts, too") {
+  Harness harness(plan_for(3));
+  harness.answer_all(3, Op::acquire, no_answer(false));
+  harness.pass_pause();
+  harness.answers(Op::acquire, {no_answer(false), Done{}, no_answer(false)});
+  CHECK(harness.reported<report::Skipped>() != nullptr);
 }
 
 TEST_CASE("queue: who can win when the holder has released stays in the queue") {

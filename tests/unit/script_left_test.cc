@@ -96,8 +96,6 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
         REQUIRE(is<lock::Granted>(client.ask(
             server, lock::op::Acquire{
                         .life = life, .once = 0h, .ticket = 0, .slot = kind == "slot" ? 1U : 0U})));
-        client.ask(server, lock::op::Commit{.fence = static_cast<std::uint64_t>(kStart) + 5});
-        client.ask(server, lock::op::Renew{.life = life});
         const auto of_token = [&] {
           std::set<std::string> names;
           const auto* const hash = server.key(client.context.holder_key);
@@ -108,6 +106,9 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
           }
           return names;
         };
+        CHECK(of_token().contains("lease:") == long_life);
+        client.ask(server, lock::op::Commit{.fence = static_cast<std::uint64_t>(kStart) + 5});
+        client.ask(server, lock::op::Renew{.life = life});
         std::set<std::string> present{"", "fence:", "holds:"};
         if (long_life) present.insert("lease:");
         if (shares) present.insert("shared:");
@@ -128,6 +129,8 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
   Server server;
   const Client client("alone", 'b');
   client.ask(server, lock::op::Acquire{.life = 90s});
+  server.ask(
+      {{{.words = {"HSET", client.context.holder_key, "keep:" + client.secrets.token, "5"}}}});
   server.ask(encode_request(lock::op::Leave{.cools = 600s, .holds = true}, client.context,
                             client.secrets));
   CHECK(server.life("L") == 600'000);
@@ -136,6 +139,56 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
   CHECK(fields.contains(client.secrets.token));
   CHECK_FALSE(fields.contains("lease:" + client.secrets.token));
   CHECK_FALSE(fields.contains("keep:" + client.secrets.token));
+}
+
+TEST_CASE("scripts: who gets a free lock finds nothing of former holders, in each mode") {
+  for (const std::string& kind : kKinds) {
+    CAPTURE(kind);
+    Server server;
+    const Client client(kind, 'b');
+    server.forever = client.context.holder_key;
+    server.ask({{{.words = {"HSET", client.context.holder_key, "former", "{}"}}}});
+    REQUIRE(is<lock::Granted>(client.acquire(server)));
+    CHECK_FALSE(server.key(client.context.holder_key)->fields.contains("former"));
+  }
+}
+
+TEST_CASE("scripts: the note of a release stays as long as the lock might be put back") {
+  for (const std::string kind : {"alone", "reader", "slot"}) {
+    for (const bool by_owner : {false, true}) {
+      for (const auto life : {9s, 90s}) {
+        INFO(kind, " ", by_owner, " ", life.count());
+        Server server;
+        Client client(kind, 'b');
+        const lock::op::Acquire acquire{.life = life, .slot = kind == "slot" ? 1U : 0U};
+        REQUIRE(is<lock::Granted>(client.ask(server, acquire)));
+        client.secrets.adopted = by_owner;
+        const lock::op::Leave leave{.for_owner = !by_owner};
+        REQUIRE(is<lock::Released>(client.ask(server, leave)));
+        const auto& fields = server.key(client.context.fence_key)->fields;
+        const auto note = fields.find("released");
+        REQUIRE(note != fields.end());
+        CHECK(note->second ==
+              (by_owner ? "" : "~") + client.secrets.token + " " +
+                  std::to_string(server.now() + std::max(kTtl.count(), life.count() * 1000)));
+      }
+    }
+    // A keeper that finds no lock leaves none: the owner must learn that the lock was gone.
+    Server server;
+    Client client(kind, 'c');
+    CHECK(is<lock::Missing>(client.ask(server, lock::op::Leave{.for_owner = true})));
+    client.secrets.adopted = true;
+    CHECK(is<lock::Missing>(client.ask(server, lock::op::Leave{})));
+  }
+}
+
+TEST_CASE("scripts: the counts of runs in vain live for 30 days after the last one") {
+  Server server;
+  const Client client("alone", 'b');
+  REQUIRE(is<lock::Granted>(client.acquire(server)));
+  server.pass(20 * 24h);
+  server.ask({{encode_refuse("L", "host", "{}")}});
+  CHECK(server.life(client.context.fence_key) == std::chrono::milliseconds(30 * 24h).count());
 }
 
 TEST_CASE("scripts: a process whose hold is not there leaves the lock to the others") {

@@ -83,14 +83,15 @@ TEST_CASE("scripts: a process that joined is named once the one that took the lo
     Client inner(kind, 'c');
     inner.secrets.token = outer.secrets.token;
     const Client other("build", 'd');
-    const auto named = [&] {
-      inner.ask(server, lock::op::Renew{.life = kTtl});
+    const auto named = [&](bool renewed = true) {
+      if (renewed) inner.ask(server, lock::op::Renew{.life = kTtl});
       const lock::Answer answer = other.acquire(server);
       REQUIRE(is<lock::Refused>(answer));
       return std::get<lock::Refused>(answer).holder;
     };
     REQUIRE(is<lock::Granted>(outer.acquire(server)));
     REQUIRE(is<lock::Granted>(inner.acquire(server)));
+    CHECK(named(false) == outer.context.holder_json);
     CHECK(named() == outer.context.holder_json);
     CHECK(std::get<lock::Released>(outer.ask(server, lock::op::Leave{})).kept);
     CHECK(named() == inner.context.holder_json);
@@ -116,6 +117,103 @@ TEST_CASE("scripts: a request for a shorter life shortens neither the lock nor i
       }
     }
   }
+}
+
+TEST_CASE("scripts: a process that leaves a lock to others does not shorten it") {
+  for (const std::string kind : {"alone", "reader"}) {
+    CAPTURE(kind);
+    Server server;
+    const Client outer(kind, 'b');
+    Client inner(kind, 'c');
+    inner.secrets.token = outer.secrets.token;
+    REQUIRE(is<lock::Granted>(outer.acquire(server)));
+    REQUIRE(is<lock::Granted>(inner.acquire(server)));
+    REQUIRE(is<lock::Renewed>(inner.ask(server, lock::op::Renew{.life = 90s})));
+    CHECK(std::get<lock::Released>(inner.ask(server, lock::op::Leave{})).kept);
+    CHECK(server.life("L") == 90'000);
+  }
+}
+
+TEST_CASE("scripts: a revocation says how many heard of it, and whether it changed anything") {
+  for (const std::string kind : {"alone", "reader"}) {
+    CAPTURE(kind);
+    Server server;
+    REQUIRE(is<lock::Granted>(Client(kind, 'b').acquire(server)));
+    if (kind == "reader") REQUIRE(is<lock::Granted>(Client(kind, 'c').acquire(server)));
+    const std::string value = server.key("L")->text;
+    for (const bool before : {false, true}) {
+      server.heard.clear();
+      const Value reply = server.ask({{encode_revoke("L", value, "revoked:" + value + " {}")}});
+      const Taken taken = read_taken(reply);
+      CHECK(taken.before == before);
+      CHECK(taken.readers.size() == (kind == "reader" ? 2 : 0));
+      CHECK(server.heard.size() > taken.readers.size());
+      CHECK(taken.notified == static_cast<std::int64_t>(server.heard.size()));
+    }
+  }
+}
+
+TEST_CASE("scripts: who is called when a lock becomes free, or cools") {
+  struct Row {
+    std::string waiters;  ///< 'r' for each that reads, 'w' for each other one, in their order
+    std::string asleep;   ///< the places of those that do not listen
+    std::string free;  ///< who hears what: f for "free", n for "next", c for "cools", - for nothing
+    std::string cools;
+  };
+  const std::vector<Row> rows = {
+      {"www", "", "fn-", "cc-"},
+      {"www", "0", "-fn", "-cc"},
+      {"rrw", "", "ffn", "cc-"},
+      {"wrr", "", "fn-", "cc-"},
+      {"rrrrrrrrrr", "", "ffffffff--", "cc--------"},
+      {"w", "", "f", "c"},
+      {"", "", "", ""},
+  };
+  for (const Row& row : rows) {
+    for (const bool cools : {false, true}) {
+      INFO(row.waiters, " ", row.asleep, " ", cools);
+      Server server;
+      const Client holder("alone", 'b');
+      REQUIRE(is<lock::Granted>(holder.acquire(server)));
+      std::vector<Client> all;
+      for (std::size_t at = 0; at < row.waiters.size(); ++at) {
+        all.emplace_back(row.waiters[at] == 'r' ? "reader" : "alone", static_cast<char>('c' + at));
+        all.back().acquire(server, static_cast<lock::Ticket>(server.now()) + at);
+        if (row.asleep.find(std::to_string(at)) != row.asleep.npos)
+          server.asleep.insert(all.back().context.waiter);
+      }
+      server.pass(1s);
+      const lock::op::Leave leave{.cools = cools ? 9s : 0s};
+      for (const bool again : {false, true}) {
+        server.heard.clear();
+        again ? server.ask({{encode_hand_on("L", {}, false)}})
+              : server.ask(encode_request(leave, holder.context, holder.secrets));
+        std::string heard;
+        for (std::size_t at = 0; at < all.size(); ++at) {
+          const auto told = std::ranges::find_if(server.heard, [&](const std::string& each) {
+            return each.starts_with(all[at].context.waiter) &&
+                   row.asleep.find(std::to_string(at)) == row.asleep.npos;
+          });
+          heard += told == server.heard.end() ? '-' : (*told)[all[at].context.waiter.size() + 1];
+        }
+        // While one has its turn, nobody else is called.
+        CHECK(heard == (cools ? row.cools : again ? std::string(all.size(), '-') : row.free));
+      }
+    }
+  }
+}
+
+TEST_CASE("scripts: a list of waiters counts those that live") {
+  Server server;
+  REQUIRE(is<lock::Granted>(Client("alone", 'b').acquire(server)));
+  for (const char waiter : {'c', 'd'}) {
+    Client("alone", waiter).acquire(server, static_cast<lock::Ticket>(server.now()));
+    server.pass(15s);
+  }
+  const auto queue = read_waiting(server.ask({{encode_waiting("L")}}));
+  REQUIRE(queue);
+  CHECK(queue->length == 1);
+  CHECK(queue->first.size() == 1);
 }
 
 TEST_CASE("scripts: a build against the last successful one, whether the lock is free or held") {

@@ -9,7 +9,6 @@
 
 #include "answering_servers.h"
 #include "contains.h"
-#include "force/found.h"
 #include "forked.h"
 #include "lock/value.h"
 
@@ -60,6 +59,7 @@ struct Scene {
   std::string value = kToken;  ///< what those show that have the lock
   bool hold = false;           ///< a maintenance hold
   std::vector<Asked> writes{};
+  std::size_t lines = 0;  ///< for the log
 
   [[nodiscard]] std::size_t how_many(std::initializer_list<Server> kinds) const {
     return static_cast<std::size_t>(std::ranges::count_if(
@@ -97,6 +97,7 @@ struct Scene {
       return tests::Shown{.type = "string", .value = value, .left = left(), .holder = holder()}
           .wire();
     }
+    lines += asked.name == "log" ? 1 : 0;
     if (asked.name != "revoke" && asked.name != "remove") return tests::usual_reply(asked.name);
     const bool first = std::ranges::none_of(writes, [&](const Asked& each) {
       return each.server == asked.server && each.name == asked.name;
@@ -165,6 +166,7 @@ TEST_CASE("force: the status is 0 only if the holder has no quorum left; and the
         const Forced forced = force(servers, now);
         CAPTURE(forced.said);
         CHECK_FALSE(scene.removes_unrevoked());
+        CHECK(scene.lines == 0);  // --log-entries 0
         using enum Server;
         const std::size_t shown = scene.how_many({holds, loses, fails, changed, gone});
         if (shown < kQuorum) {
@@ -221,11 +223,20 @@ TEST_CASE("force: a lock that is revoked already is revoked again, and deleted w
   Scene scene;
   tests::AnsweringServers servers(
       kServers, [&](const Asked& asked) { return scene.reply(asked); }, false);
+  config::Settings logs = servers.settings();
+  logs.log_entries = 9;
   for (const bool now : {false, true}) {
-    scene = {.servers = {}, .value = "revoked:" + kToken};
-    CHECK(force(servers, now).status == ExitStatus::ok);
-    CHECK(scene.times("revoke") == kServers);
-    CHECK(scene.times("remove") == (now ? kServers : 0));
+    for (const bool before : {false, true}) {
+      using enum Server;
+      scene = {.servers = {holds, changed, holds}, .value = (before ? "revoked:" : "") + kToken};
+      servers.start();
+      CHECK(force(logs, now).status == ExitStatus::ok);
+      servers.stop();
+      CHECK(scene.times("revoke") == kServers);
+      CHECK(scene.times("remove") == (now ? kServers : 0));
+      // A server that did not revoke it has nothing to log; nor have others, if it was before.
+      CHECK(scene.lines == (before ? 0U : 2U));
+    }
   }
   // The minimum hold of a job that is over is cut short.
   scene = {.servers = {}, .value = "cooling:" + kToken};
@@ -238,7 +249,7 @@ TEST_CASE("force: a lock that is revoked already is revoked again, and deleted w
 
 TEST_CASE(
     "force: a key that was left over is deleted only if it is still the same two seconds later") {
-  enum class Then { same, another, nothing, held, held_by_another };
+  enum class Then { same, same_until_deleted, another, nothing, held, held_by_another };
   struct Case {
     Then then;
     std::array<int, kServers> looks{};
@@ -246,11 +257,14 @@ TEST_CASE(
     std::unique_ptr<tests::AnsweringServers> servers{};
     pid_t pid = -1;
   };
-  std::array<Case, 5> cases{Case{Then::same}, Case{Then::another}, Case{Then::nothing},
-                            Case{Then::held}, Case{Then::held_by_another}};
+  std::array<Case, 6> cases{Case{Then::same},    Case{Then::same_until_deleted},
+                            Case{Then::another}, Case{Then::nothing},
+                            Case{Then::held},    Case{Then::held_by_another}};
   for (Case& each : cases) {
     const auto reply = [&each](const Asked& asked) {
       if (asked.name == "remove") ++each.removes;
+      if (asked.name == "remove" && each.then == Then::same_until_deleted)
+        return tests::array_of({"not_mine", kOther});
       if (asked.name == "remove") return tests::array_of({"released"});
       if (asked.name != "look") return tests::usual_reply(asked.name);
       const bool later = each.looks.at(asked.server)++ > 0;
@@ -273,7 +287,42 @@ TEST_CASE(
     CHECK(WEXITSTATUS(tests::status_of(each.pid)) ==
           (each.then == Then::same || each.then == Then::nothing ? 0 : 1));
     each.servers->stop();
-    CHECK(each.removes == (each.then == Then::same ? 1 : 0));
+    CHECK(each.removes == (each.then <= Then::same_until_deleted ? 1 : 0));
+  }
+}
+
+TEST_CASE("force: a key of another program on one server stays without --now") {
+  tests::AnsweringServers servers(kServers, [](const Asked& asked) -> std::optional<std::string> {
+    if (asked.name != "look") return std::nullopt;  // a deletion would fail
+    if (asked.server > 0) return tests::Shown{}.wire();
+    return tests::Shown{.type = "string", .value = "theirs", .left = 40'000}.wire();
+  });
+  const Forced forced = force(servers.settings(), false);
+  CHECK(forced.status == ExitStatus::conflict);
+  CHECK(contains(forced.said, "one server has a key of another program"));
+}
+
+TEST_CASE("force: a hold with a run inside ends when that run has ended, and with --now before") {
+  std::array<int, kServers> looks{};
+  const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
+    if (asked.name == "look") {
+      return tests::Shown{.type = "string",
+                          .value = kToken,
+                          .left = 40'000,
+                          .holder = R"({"maintenance":1})",
+                          .holds = ++looks.at(asked.server) < 3 ? 2 : 1}
+          .wire();
+    }
+    if (asked.name == "revoke") return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
+    return asked.name == "remove" ? tests::array_of({"released"}) : tests::usual_reply(asked.name);
+  };
+  tests::AnsweringServers servers(kServers, reply, false);
+  for (const bool now : {false, true}) {
+    looks = {};
+    const Forced forced = force(servers, now);
+    CHECK(forced.status == ExitStatus::ok);
+    CHECK(contains(forced.said, "and stops its job first") == !now);
+    CHECK(looks == std::array<int, kServers>{now ? 1 : 3, now ? 1 : 3, now ? 1 : 3});
   }
 }
 
@@ -283,10 +332,11 @@ enum class Later { holder, another, nothing, silent };
 TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look after the other") {
   std::array<Later, kServers> later{};
   std::array<int, kServers> looks{};
+  std::string first;
   const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
     if (asked.name == "revoke") return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
     if (asked.name != "look") return tests::usual_reply(asked.name);
-    tests::Shown shown{.type = "string", .value = kToken, .left = 40'000, .holder = "{}"};
+    tests::Shown shown{.type = "string", .value = first, .left = 40'000, .holder = "{}"};
     const int look = looks.at(asked.server)++;
     if (look == 2) {  // the next one shows nothing
       switch (later.at(asked.server)) {
@@ -310,6 +360,7 @@ TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look 
       for (int c = b; c < 4; ++c) {
         later = {static_cast<Later>(b), static_cast<Later>(a), static_cast<Later>(c)};
         looks = {};
+        first = ((a + b + c) % 2 == 0 ? "" : "revoked:") + kToken;
         CAPTURE(a);
         CAPTURE(b);
         CAPTURE(c);
@@ -323,16 +374,6 @@ TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look 
       }
     }
   }
-}
-
-TEST_CASE("force --wait: gives up ten seconds after the longest-lived key must have expired") {
-  using namespace std::chrono_literals;
-  const lock::Instant now(1h);
-  observe::Observed seen;
-  CHECK(wait_limit(seen, now) == lock::kNever);
-  seen.least_left = 1s;
-  seen.most_left = 9s;
-  CHECK(wait_limit(seen, now) == now + 19s);
 }
 
 TEST_CASE(
@@ -366,28 +407,6 @@ TEST_CASE(
   CHECK(contains(forced.said, "the hold of --hold-on-failure is over"));
   CHECK(contains(forced.said, "may keep lock \"L\" for another 1h"));
   CHECK(lines == kServers);
-}
-
-TEST_CASE("force: no sentence says that a job is stopped where nobody stops one") {
-  for (const bool unattended : {false, true}) {
-    for (const bool unwarned : {false, true}) {
-      for (const bool shared : {false, true}) {
-        CAPTURE(unattended);
-        CAPTURE(unwarned);
-        CAPTURE(shared);
-        Found found;
-        found.lock.judgement.state = lock::State::held;
-        found.lock.shared = shared;
-        found.lock.holder = records::Holder{
-            .host = "h", .user = {}, .unattended = unattended, .unwarned = unwarned};
-        const bool nobody = !shared && (unattended || unwarned);
-        CHECK(contains(found.question(false), "Stop ") != nobody);
-        CHECK(contains(found.question(true), "stop no process") == nobody);
-        CHECK(contains(found.outlook(true), "stops no process") == nobody);
-        CHECK(contains(found.how_free(), "stopped no process") == nobody);
-      }
-    }
-  }
 }
 
 TEST_CASE("force --now: a reader that enters between the look and the revocation is buried, too") {

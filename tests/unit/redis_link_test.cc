@@ -5,6 +5,7 @@
 #include "redis/connection/link.h"
 
 #include <doctest/doctest.h>
+#include <netinet/tcp.h>
 
 #include <deque>
 #include <functional>
@@ -167,6 +168,38 @@ TEST_CASE("what a Cluster sends to another node can be cancelled until it goes o
     other.write("+OK\r\n");
     CHECK(reads(other, "TAKE") == !cancelled);
   }
+}
+
+TEST_CASE(
+    "servers: a host that acknowledges nothing has a sixth of the ttl, and a second at least") {
+  for (const std::chrono::milliseconds ttl : {3000ms, 30000ms}) {
+    PlayedServer server = PlayedServer::on_loopback();
+    redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = ttl},
+                             [] { return std::string("{}"); }, {}, {});
+    servers.ask({.server = 0, .attempt = 1, .operation = lock::op::Acquire{}}, kStart);
+    std::vector<os::Interest> interests;
+    servers.interests(interests);
+    REQUIRE(interests.size() == 1);
+    int limit = -1;
+    socklen_t size = sizeof limit;
+    ::getsockopt(interests[0].fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &size);
+    CHECK(limit == (ttl == 3s ? 1000 : 5000));
+  }
+}
+
+TEST_CASE(
+    "servers: replicas have half of a request's time; a line of the log is of the run it names") {
+  PlayedServer server;
+  redis::ServerSet servers({server.endpoint()},
+                           {.lock_key = "L", .replicas = 2, .log_entries = 9, .ttl = 30s},
+                           [] { return std::string("{}"); }, {}, {});
+  servers.ask({.server = 0, .attempt = 1, .operation = lock::op::Acquire{}}, kStart);
+  CHECK(contains(server.read(), "WAIT\r\n$1\r\n2\r\n$3\r\n100\r\n"));
+  servers.log({.event = lock::Log::Event::revoked, .attempt = 1, .other = "another"}, "revoked",
+              "{}", kStart);
+  const std::string line = server.read();
+  CHECK(contains(line, "another"));
+  CHECK_FALSE(contains(line, servers.token(1)));
 }
 
 TEST_CASE("when all is given back, each server hears of the attempt, and of the queue") {

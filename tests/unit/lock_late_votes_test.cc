@@ -133,6 +133,19 @@ TEST_CASE("late votes: a waiter that gives up releases them, and then leaves the
   CHECK(last_release < place_of(harness, Op::leave_queue));
 }
 
+TEST_CASE("late votes: with --replicas, a wait in vain leaves the servers the time of a request") {
+  for (const bool replicated : {false, true}) {
+    Plan plan = plan_for(3, Duration::zero());
+    plan.server_timeout = 1s;
+    plan.replicated = replicated;
+    Harness harness(plan);
+    harness.answer(2, Op::acquire, Granted{});
+    harness.answer_all(2, Op::acquire, held_by("other"));
+    harness.advance(500ms);
+    CHECK(harness.session.finished() == !replicated);
+  }
+}
+
 TEST_CASE("late votes: a released hold of an ancestor's lock is waited for no longer") {
   Plan plan = plan_for(3, Duration::zero());
   plan.inherited = {.token = "outer", .fence = 7};

@@ -274,6 +274,19 @@ TEST_CASE("an unanswered renewal is retried quickly, shortens nothing, and recov
   CHECK(harness.kills().empty());
 }
 
+TEST_CASE("a job that has run for too long is no server's fault") {
+  Plan plan = plan_for(1);
+  plan.max_runtime = 12s;
+  Harness harness = running(plan);
+  harness.advance(10s);
+  harness.answer(0, Op::renew, no_answer());
+  harness.advance(2s);
+  const auto* stopping = harness.reported<report::Stopping>();
+  REQUIRE(stopping != nullptr);
+  CHECK(stopping->reason == StopReason::max_runtime);
+  CHECK(stopping->complaints.empty());
+}
+
 TEST_CASE("each outage of renewals is told once, and so is its end") {
   Harness harness = running_on_one();
   std::size_t failing = 0;

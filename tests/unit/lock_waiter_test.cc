@@ -253,6 +253,7 @@ TEST_CASE("queue: a waiter that no quorum can serve leaves, and takes no vote un
 TEST_CASE("queue: before obstacles, the word of one server that the run is done counts, too") {
   Harness harness(plan_for(3));
   harness.answer_all(3, Op::acquire, no_answer(false));
+  CHECK_FALSE_MESSAGE(harness.session.waiting().obstructed, "too few servers answer");
   harness.pass_pause();
   harness.answers(Op::acquire, {no_answer(false), Done{}, no_answer(false)});
   CHECK(harness.reported<report::Skipped>() != nullptr);

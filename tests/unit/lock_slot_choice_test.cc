@@ -73,13 +73,21 @@ TEST_CASE("slots: while contenders take each other's votes, it asks for the slot
 
 TEST_CASE("slots: others may be faster at each of them: then a pause follows") {
   SlotChoice choice(4, 0);
-  unsigned moves = 0;
-  for (; moves < 100; ++moves) {
+  const auto move = [&choice] {
     std::string slots = ",,,";
     slots.insert(choice.slot() - 1, "aa");
-    if (after(choice, {with_slots(slots)}) == Next::split) break;
-  }
-  CHECK(moves == 3);
+    return after(choice, {with_slots(slots)});
+  };
+  const auto moves = [&move] {
+    unsigned count = 0;
+    while (count < 100 && move() == Next::elsewhere) ++count;
+    return count;
+  };
+  CHECK(moves() == 3);
+  CHECK_MESSAGE(moves() == 3, "as often after each pause");
+  CHECK(move() == Next::elsewhere);
+  CHECK(after(choice, {with_slots("aa,bb,cc,dd")}) == Next::as_judged);
+  CHECK_MESSAGE(moves() == 3, "and after a conflict");
 }
 
 TEST_CASE("slots: when it is another waiter's turn, no slot is asked for immediately") {
@@ -87,6 +95,8 @@ TEST_CASE("slots: when it is another waiter's turn, no slot is asked for immedia
   CHECK(after(choice, {with_slots("aa,", true), with_slots("aa,", true),
                        with_slots("aa,", true)}) == Next::as_judged);
   CHECK_MESSAGE(choice.slot() == 2, "but the free one later");
+  CHECK_MESSAGE(after(choice, {turn_of("w"), turn_of("w"), with_slots("aa,")}) == Next::split,
+                "a turn that says nothing of the slots holds none");
 }
 
 TEST_CASE("slots: servers that hold the lock otherwise, or say odd things") {

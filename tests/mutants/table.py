@@ -593,4 +593,8 @@ MISTAKES = [
       "a server whose clock was set back is distrusted for as long", ["unit"]),
     M("redis/wire/uri.cc", "if (text.ends_with('\\r')) text.remove_suffix(1);", ";",
       "a password file that was written on Windows is refused", ["unit"]),
+    M("redis/connection/pipeline.cc", "if (bytes > 0 && pending.written == 0) pending.sent = now;",
+      "if (bytes > 0) pending.sent = now;", "a vote counts from the last byte of its request: two jobs", ["unit"]),
+    M("redis/connection/locator.cc", "trouble_->permanent && !why.permanent", "false",
+      "one node of a Cluster that will never do ends a run, though the others may come back", ["unit"]),
 ]

@@ -67,6 +67,25 @@ TEST_CASE("the nodes of a Cluster are tried in turn, each for half of the time l
   }
 }
 
+TEST_CASE("what keeps us from a Cluster is permanent if it is so at each node, in any order") {
+  for (int temporary = -1; temporary < 3; ++temporary) {
+    for (const bool redirected : {false, true}) {
+      CAPTURE(temporary);
+      Cluster cluster;
+      Locator& locator = cluster.locator;
+      locator.start(kBegun, kBegun + 900ms);
+      if (redirected) locator.redirect("MOVED 12 a:6379", kBegun);
+      std::optional<lock::Unreachable> trouble;
+      for (int node = 0; !trouble; ++node) {
+        REQUIRE(node < 3);
+        trouble = locator.leave({.permanent = node != temporary, .why = "x"}, kBegun);
+      }
+      CHECK(trouble->permanent == (temporary < 0));
+      CHECK(trouble->why == (redirected ? "x" : "none of its 3 nodes can be used; x"));
+    }
+  }
+}
+
 TEST_CASE("a redirection leads to another node, and from then on this one is asked first") {
   Cluster cluster;
   Locator& locator = cluster.locator;

@@ -188,6 +188,18 @@ TEST_CASE("a request of which the kernel took nothing is not at the server") {
   CHECK(pipeline.sent_attempts().empty());
 }
 
+TEST_CASE(
+    "a vote counts from the first byte of its request, however late the kernel takes the rest") {
+  Pipeline pipeline;
+  Pipeline::Pending& acquire = add(pipeline, Op::acquire, 1, "acquire");
+  for (const auto after : {0s, 1s, 2s}) {
+    REQUIRE(pipeline.next_to_send() == &acquire);
+    pipeline.sent(acquire, after == 2s ? 5 : 1, kAsked + after);
+  }
+  CHECK(reply(pipeline));
+  CHECK(pipeline.take_arrivals().at(0).sent == kAsked);
+}
+
 TEST_CASE("of two commands the first one is answered while the second one is still being sent") {
   Pipeline pipeline;
   Pipeline::Pending& release = add(pipeline, Op::release, 1, "release and log", 2);

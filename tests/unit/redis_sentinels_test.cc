@@ -129,6 +129,8 @@ TEST_CASE("sentinels: nothing of an earlier question counts in the next one") {
   CHECK(contains(three.found({kUnknown, kHangsUp, kHangsUp}), "none of its 3"));
   CHECK(contains(three.found({kUnknown, kUnknown, kHangsUp}), "none of its 3"));
   CHECK_FALSE(three.locator->failure()->permanent);
+  CHECK(three.found({names("1", "4"), names("1", "4"), kHangsUp}) == "1");
+  CHECK_FALSE(three.locator->failure());
 }
 
 TEST_CASE("sentinels: a place in use is superseded by a newer configuration, or if all say so") {

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <netinet/tcp.h>
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <string>
@@ -200,6 +201,35 @@ TEST_CASE(
   const std::string line = server.read();
   CHECK(contains(line, "another"));
   CHECK_FALSE(contains(line, servers.token(1)));
+}
+
+TEST_CASE("servers: a waiter that joins the queue hears once that each subscription has begun") {
+  PlayedServer server;
+  redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .redisson = true, .ttl = 30s},
+                           [] { return std::string("{}"); }, {}, {});
+  for (const bool early : {false, true, true}) {  // and again, after it has left the queue
+    servers.join_queue(0, early, kStart);
+    std::vector<os::Fd> ends;
+    while (server.is_called()) ends.emplace_back(::accept(server.listener(), nullptr, nullptr));
+    CHECK(ends.size() == (early ? 2 : 1));  // Redisson's channel, too
+    for (int times = 0; times < 2; ++times) {
+      for (const os::Fd& end : ends) {
+        std::array<char, 4096> sent{};
+        const ssize_t size = ::recv(end.get(), sent.data(), sent.size(), MSG_DONTWAIT);
+        if (size <= 0) continue;
+        redis::ReplyParser parser;
+        parser.feed({sent.data(), static_cast<std::size_t>(size)});
+        const std::string channel = parser.next()->elements.at(1).text;
+        const std::string told = "*3\r\n$9\r\nsubscribe\r\n$" + std::to_string(channel.size()) +
+                                 "\r\n" + channel + "\r\n:1\r\n";
+        REQUIRE(::send(end.get(), told.data(), told.size(), MSG_NOSIGNAL) > 0);
+      }
+      servers.turn(kStart);
+      CHECK(servers.take_wake_ups(kStart).size() == (times > 0 ? 0 : ends.size()));
+    }
+    servers.ask({.server = 0, .attempt = lock::kNoAttempt, .operation = lock::op::LeaveQueue{}},
+                kStart);
+  }
 }
 
 TEST_CASE("when all is given back, each server hears of the attempt, and of the queue") {

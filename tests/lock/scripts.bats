@@ -19,9 +19,6 @@ held() {
   cli A pexpire "$HOLDER" 70000 >/dev/null
 }
 
-# fields: the names of the fields of the holder hash, in one line.
-fields() { cli A hkeys "$HOLDER" | sort | paste -sd' '; }
-
 # leave HOLD REST [WHO TTL]: our hold of the lock is given up.
 leave() {
   if [[ -n ${3-} ]]; then
@@ -189,12 +186,6 @@ notes() { cli A hget "$FENCE" released; }
 @test "scripts: where a record has expired, hold makes no record out of a hold alone" {
   answers missing hold 1 "$HOLDER" "$TOKEN" "$TOKEN" 60000 90000
   assert_no_key A "$HOLDER"
-}
-
-@test "scripts: a lock is had: nothing of former holders is left in its hash" {
-  cli A hset "$HOLDER" "$OTHER" '{}' "fence:$OTHER" 1 "holds:$OTHER" "$OTHER 1" "keep:$OTHER" 1
-  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" '' '' "$LINE" "$LIST"
-  [[ $output == granted* && $(fields) == "$TOKEN fence:$TOKEN holds:$TOKEN" ]] || fail "$output $(fields)"
 }
 
 @test "scripts: repair says who holds it, and gives the record an end" {

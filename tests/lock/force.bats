@@ -426,6 +426,10 @@ at.type("y\n")
 at.expect('lock "L" is revoked from root@web1')
 at.prompt()
 assert at.status() == 0
+# What was revoked already has been asked for.
+at.type('"$REDLOCK" release --force L\n')
+at.expect('lock "L" had been revoked before')
+at.prompt()
 at.hang_up()
 SCENARIO
   wait_for_value L "revoked:$TOKEN *" A

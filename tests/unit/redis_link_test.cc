@@ -203,6 +203,24 @@ TEST_CASE(
   CHECK_FALSE(contains(line, servers.token(1)));
 }
 
+TEST_CASE(
+    "servers: we are described anew for each round, and a reader's token says that it reads") {
+  std::deque<PlayedServer> played(2);
+  int described = 0;
+  redis::ServerSet servers({played[0].endpoint(), played[1].endpoint()},
+                           {.lock_key = "L", .shared = true, .ttl = 30s},
+                           [&] { return std::to_string(++described); }, {}, {});
+  for (const std::uint32_t round : {1U, 2U}) {
+    for (const lock::ServerIndex server : {0U, 1U}) {
+      servers.ask(
+          {.server = server, .attempt = 1, .round = round, .operation = lock::op::Acquire{}},
+          kStart);
+    }
+    CHECK(described == static_cast<int>(round));
+  }
+  CHECK(servers.token(1).front() == 's');
+}
+
 TEST_CASE("servers: a waiter that joins the queue hears once that each subscription has begun") {
   PlayedServer server;
   redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .redisson = true, .ttl = 30s},

@@ -142,6 +142,7 @@ TEST_CASE("a request that times out keeps its place, and its late reply answers 
   add(pipeline, Op::acquire, 1);
   send(pipeline);
   pipeline.expire(kAsked + 1s, 1s);
+  CHECK(pipeline.deadline() == lock::Instant::min());  // that is to be taken
   REQUIRE(pipeline.take_arrivals().size() == 1);
   CHECK(pipeline.overdue() == 1);
   add(pipeline, Op::release, 1);

@@ -109,5 +109,20 @@ TEST_CASE("queue: a list of waiters that makes no sense is none, a waiter that d
   CHECK_MESSAGE(some->length == 1, "at least as many as it lists");
 }
 
+TEST_CASE("queue: of what a server lists without end, 20 waiters and 32 hosts are read") {
+  std::string waiters = "*42\r\n$7\r\nwaiting\r\n:40\r\n";
+  std::string hosts = "*42\r\n$8\r\nrefusals\r\n*4\r\n$1\r\nh\r\n:0\r\n$1\r\n1\r\n$0\r\n\r\n";
+  for (int each = 0; each < 40; ++each) {
+    waiters += "*3\r\n$1\r\na\r\n$1\r\n0\r\n$0\r\n\r\n";
+    hosts += "*4\r\n$1\r\nh\r\n:5\r\n$1\r\n1\r\n$0\r\n\r\n";
+  }
+  CHECK(waiting(waiters)->first.size() == 20);
+  ReplyParser parser;
+  parser.feed(hosts);
+  const std::vector<GivenUp> refusals = read_refusals(*parser.next());
+  REQUIRE(refusals.size() == 32);
+  CHECK_MESSAGE(refusals[0].count == 5, "a host that gave up no run is none");
+}
+
 }  // namespace
 }  // namespace redlock::redis

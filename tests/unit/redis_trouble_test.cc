@@ -84,6 +84,9 @@ TEST_CASE("trouble: error replies to EVAL") {
     CHECK(trouble.permanent == row.permanent);
     const bool known = !contains(trouble.why, "answered with an error");
     CHECK(redis::passes_with_time(error(row.reply)) == (known && !row.permanent));
+    const bool momentary =
+        row.reply.starts_with("TRYAGAIN") || row.reply.starts_with("CLUSTERDOWN");
+    CHECK(redis::is_momentary(error(row.reply)) == momentary);
     CHECK_MESSAGE(contains(trouble.why, row.why), trouble.why);
     CHECK_FALSE(contains(trouble.why, "local x"));
   }

@@ -67,6 +67,7 @@ TEST_CASE("uri: a URI and the one form it is shown in") {
       {"rediss+cluster://u:p@db1/0", "rediss+cluster://u:***@db1:6379"},
       {"Valkeys+Cluster://db1", "rediss+cluster://db1:6379"},
       {"redis+sentinel://s1,s2:1/svc", "redis+sentinel://s1:26379,s2:1/svc"},
+      {"redis+sentinel://s1/svc/", "redis+sentinel://s1:26379/svc"},
       {"valkey+sentinel://u:p@s1/my%20svc/3?sentinel_username=x&sentinel_password=y",
        "redis+sentinel://u:***@s1:26379/my%20svc/3"},
   };

@@ -36,23 +36,6 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   done
 }
 
-@test "completions: values, and only options that are not on the line already" {
-  [[ $(offered run --progress '') == $'auto\nalways\nnever' ]]
-  [[ $(offered run --record-command=n) == $'--record-command=name\n--record-command=none' ]]
-  [[ $(offered run --signal TE) == TERM ]]
-  [[ $(offered acquire --on-lost-signal US) == $'USR1\nUSR2' ]]
-  [[ $(offered run -S r) == $'redis://\nrediss://' ]]
-  [[ $(also run -S r) == :the-rest ]]
-  [[ $(also run --config=/e) == :files ]]
-  [[ $(also run --tls-ca-dir '') == :directories ]]
-  [[ $(offered run --ttl 5s --t) != *--ttl* ]]
-  offered run -S redis://a --serv | grep -qx -- --server
-  [[ -z $(offered acquire --max-r) ]]
-  [[ $(offered run --nonb) == --nonblock ]]
-  [[ $(offered completions '') == $'bash\nzsh\nfish' ]]
-  [[ $(offered help ru) == run ]]
-}
-
 @test "completions: the job begins after NAME, with or without --" {
   [[ $(also run L '') == ':job 2' ]]
   [[ $(also run -nw 5 L -v -- ls -) == ':job 6' ]]

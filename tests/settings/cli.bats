@@ -69,6 +69,7 @@ too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !
   [[ -z $(too_long 40 <<<"$output") ]] || fail "$output"
   # A description in a narrow window stands below its option, and goes on in lines that are full.
   assert_contains "$output" $'  -w, --wait, --timeout TIME\n      wait no longer than this; 0 is -n\n      [no limit]\n'
+  diff <(COLUMNS=5 "$REDLOCK" run --help) <(COLUMNS=20 "$REDLOCK" run --help)
   # The scripts for the shells are not for people.
   diff <("$REDLOCK" completions bash) <(COLUMNS=40 "$REDLOCK" completions bash)
 }
@@ -89,29 +90,7 @@ too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !
   refuses 64 'NAME goes before the --' run -- true
 }
 
-@test "a guess leads to no option that stops or skips the job" {
-  local flag
-  for flag in --max --limit -N; do refuses 64 "$flag', did you mean --slots?" run $flag 3 L -- true; done
-  refuses 64 'did you mean redlock release --force NAME?' run --force L -- true
-  refuses 64 'did you mean -m?' run --reason x L -- true
-  refuses 64 'did you mean --last?' history -n 3
-  for flag in --nowait --no-wait --fail-fast; do refuses 64 "$flag', did you mean -n?" run $flag L -- true; done
-  for flag in --max-run --onc --maxruntim --fence; do
-    refuses 64 'unknown option' run $flag 3 L -- true
-    [[ $stderr != *'did you mean'* ]] || fail "$stderr"
-  done
-  refuses 64 'did you mean --max-runtime?' run --max-runtmie 3 L -- true
-}
-
-@test "habits from other programs: the message has the right word" {
-  refuses 64 'did you mean: redlock run NAME -- COMMAND' lock L
-  refuses 64 'redlock release --force NAME' unlock L
-  refuses 64 'did you mean: redlock list' ls
-  refuses 64 'redlock release --force NAME' stop L
-  refuses 64 'did you mean: redlock hold' pause L
-  refuses 64 'did you mean: redlock list --prometheus' metrics
-  refuses 64 'did you mean: redlock run' exec L true
-  refuses 64 'did you mean: redlock --version' version
+@test "servers and times as other programs write them: the message has the right form" {
   refuses 64 'write redis://db1' run -S db1 L -- true
   REDLOCK_SERVERS=redis://db1,redis://db2 refuses 78 'by blanks, not by commas' run L -- true
   REDLOCK_SERVERS='redis://db1;redis://db2' refuses 78 'by blanks, not by semicolons' run L -- true
@@ -128,8 +107,10 @@ too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !
   done
   run -127 --separate-stderr "$REDLOCK" run L cd /tmp
   assert_contains "$stderr" "cannot run cd: No such file or directory; for a shell command"
-  run -127 --separate-stderr "$REDLOCK" run L -- no-such-command
-  [[ $stderr == *': No such file or directory' ]] || fail "$stderr"
+  for words in no-such-command 'no;such command'; do
+    run -127 --separate-stderr "$REDLOCK" run L -- "$words" word
+    [[ $stderr == *': No such file or directory' ]] || fail "$stderr"
+  done
 }
 
 @test "flock's way to give up: each spelling of -n and -w ends with 1, or -E's number" {

@@ -369,6 +369,21 @@ TEST_CASE("names: prefix and name together must be a key") {
   CHECK(parse_run({"--prefix", std::string(55, 'p'), half, "x"}).name == half);
   check_usage({"run", "--prefix", std::string(56, 'p'), half, "x"}, "255", kOne);
   check_usage({"run", "--prefix", "{a}", "{b}", "x"}, "braces", kOne);
+  const std::string token(40, 'a');
+  for (Words words : {Words{"run", "L", "--also", half, "x"},
+                      {"acquire", half},
+                      {"hold", half, "--for=1h"},
+                      {"renew", half, token},
+                      {"release", half, token},
+                      {"release", "--force", half},
+                      {"release", "--forget-build", half},
+                      {"check", half},
+                      {"status", "L", half},
+                      {"history", "L", half}}) {
+    words.insert(words.begin() + 1, "--prefix=" + std::string(56, 'p'));
+    CAPTURE(words.front());
+    check_usage(words, "longer than 255", kOne);
+  }
   check_usage({"run", "redis://:geheim@one", "x"}, "--server", kOne);
 }
 

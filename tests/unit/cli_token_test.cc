@@ -69,6 +69,18 @@ TEST_CASE("release --force: waits for no server, whatever a setting says") {
                              Words{"release", "L", "--server-wait=10s", "--yes", "--force"}}) {
     check_usage(words, "--server-wait needs a token", kServer);
   }
+  for (const std::string option : {"--force", "--forget-build"}) {
+    const Failure got = failure({"release", option, "L", kToken}, kServer);
+    check_failure(got, ExitStatus::usage,
+                  "too many arguments: redlock release " + option + " NAME");
+    CHECK_FALSE(contains(got.message, kToken));
+    check_usage({"release", option, "--server-wait=1", "L"}, "with " + option, kServer);
+    check_usage({"release", option}, "no lock name: redlock release " + option, kServer);
+  }
+  for (const char* command : {"renew", "release"}) {
+    CHECK(contains(failure({command, "L"}, kServer).message, "redlock release --force NAME") ==
+          (command == std::string_view("release")));
+  }
   check_usage({"release", "--force", "--now", "--wait", "L"}, "exclude each other", kServer);
   CHECK(parse_as<cli::ForceRelease>({"release", "--force", "L"}, {{"REDLOCK_SERVER_WAIT", "1"}})
             .name == "L");

@@ -21,6 +21,7 @@ constexpr std::size_t kServers = 3;
 constexpr std::size_t kQuorum = 2;
 const std::string kToken(40, 'a');
 const std::string kReader = "s" + std::string(39, 'a');
+const std::string kOtherReader = "s" + std::string(39, 'b');
 const std::string kRevoked = "revoked:" + kToken + R"( {"host":"h","pid":2,"user":"ops"})";
 
 /// Each shows the lock at first.
@@ -29,7 +30,11 @@ enum class Server { holds, gone, changed, refuses, keeps, revoked };
 struct Scene {
   std::array<Server, kServers> servers{};
   std::string token = kToken;
-  std::string record = R"("ttl":30000)";  ///< of the holder, besides who it is
+  std::string record = R"("ttl":30000)";                   ///< of the holder, besides who it is
+  std::array<int, kServers> left{29'000, 29'000, 29'000};  ///< ms, of the token on each server
+  bool others = false;  ///< who reads the lock when the token is gone
+  bool quiet = true;
+  std::string out{}, err{};  ///< what the command wrote
   std::array<int, kServers> looks{};
   std::vector<Asked> asked{};
   std::mutex mutex{};
@@ -54,14 +59,19 @@ struct Scene {
                             std::to_string(lock::kProtocol) + "}";
     if (request.name == "look") {
       const bool later = looks.at(request.server)++ > 0;
-      if (later && server == Server::gone) return tests::Shown{}.wire();
-      tests::Shown shown{
-          .type = "string", .value = token, .left = 29'000, .holder = who, .fence = 3};
+      if (later && server == Server::gone && !others) return tests::Shown{}.wire();
+      tests::Shown shown{.type = "string",
+                         .value = token,
+                         .left = left.at(request.server),
+                         .holder = who,
+                         .fence = 3};
       if (later && server == Server::changed) shown.value = std::string(40, 'b');
       if (server == Server::revoked) shown.value = kRevoked;
       if (lock::is_of_reader(token) && shown.value == token) {
         shown.value = "shared:" + token;
         shown.readers = {{token, who}};  // with the fence 7
+        shown.holder = R"({"host":"other"})";
+        if (later && server == Server::gone) shown.readers = {{kOtherReader, who}};
       }
       return shown.wire();
     }
@@ -89,20 +99,31 @@ template <class Request>
 int status_of(Scene& scene, std::chrono::milliseconds patience) {
   tests::AnsweringServers servers(
       kServers, [&](const Asked& asked) { return scene.reply(asked); }, false);
+  const os::Fd out = os::make_memory_file("");
+  const os::Fd err = os::make_memory_file("");
   const pid_t child = tests::start_forked([&] {
     Request request;
     request.name = "L";
     request.settings = servers.settings();
-    request.settings.quiet = true;
+    request.settings.quiet = scene.quiet;
+    request.json = true;  // only of renew
     request.settings.server_wait = patience;
     request.settings.log_entries = 10;
     request.token = scene.token;
     int result = 0;
-    tests::written_by([&] { result = carry_out(request).status; });
+    const auto written = tests::written_by([&] { result = carry_out(request).status; });
+    os::write_all(out.get(), written.out);
+    os::write_all(err.get(), written.err);
     return result;
   });
   servers.start();
-  return WEXITSTATUS(tests::status_of(child));
+  const int status = tests::status_of(child);
+  for (const auto& [file, text] : {std::pair{&out, &scene.out}, {&err, &scene.err}}) {
+    text->clear();
+    ::lseek(file->get(), 0, SEEK_SET);
+    os::read_all(file->get(), *text);
+  }
+  return WEXITSTATUS(status);
 }
 
 TEST_CASE("release, renew: 0 only if a quorum did it, 80 only if no quorum can have the lock") {
@@ -134,9 +155,18 @@ TEST_CASE("release, renew: 0 only if a quorum did it, 80 only if no quorum can h
             CHECK(line.words.at(2) == token);
             CHECK(tests::contains(line.words.at(3),
                                   token == kReader ? "\"fence\":7" : "\"fence\":3"));
+            CHECK(tests::contains(line.words.at(3), R"("host":"h")"));
           }
           scene.looks = {};
           CHECK(status_of<cli::Renew>(scene, patience) == (did ? 0 : over ? 80 : 69));
+          CAPTURE(scene.out);
+          CHECK(tests::contains(scene.out,
+                                did     ? "\"error\": null"
+                                : !over ? "\"error\": \"too few servers answered\""
+                                : scene.how_many({changed}) >= kQuorum ? "\"error\": \"held by "
+                                : scene.how_many({gone}) >= kQuorum
+                                    ? "\"error\": \"it was released, or has expired\""
+                                    : "\"error\": \"no quorum of the servers holds it\""));
           // For the ttl of the run that took it.
           for (const Asked& renewal : scene.take("renew")) CHECK(renewal.words.back() == "30000");
         }
@@ -153,8 +183,32 @@ TEST_CASE("release: a lock that a run inside still holds is not released: 1") {
     scene.servers = {holds, holds, holds};
     std::fill_n(scene.servers.begin(), keeping, keeps);
     CHECK(status_of<cli::Release>(scene, std::chrono::seconds(20)) == (keeping >= kQuorum ? 1 : 0));
+    CHECK(tests::contains(scene.err, "is still held: a run inside") == (keeping >= kQuorum));
     CHECK(status_of<cli::Renew>(scene, std::chrono::seconds(20)) == 0);
   }
+}
+
+TEST_CASE("release: a server that may keep the lock is named, with the longest time, unless -q") {
+  using enum Server;
+  for (const bool quiet : {false, true}) {
+    Scene scene;
+    scene.servers = {holds, holds, refuses};
+    scene.left = {7 * 3'600'000, 6 * 3'600'000, 5 * 3'600'000};
+    scene.quiet = quiet;
+    CHECK(status_of<cli::Release>(scene, std::chrono::seconds(20)) == 0);
+    CAPTURE(scene.err);
+    CHECK(scene.err.empty() == quiet);
+    if (!quiet) CHECK(tests::contains(scene.err, "may keep lock \"L\" for another 7h 0m"));
+  }
+}
+
+TEST_CASE("renew: who read a lock that others read on hears that") {
+  Scene scene;
+  scene.servers.fill(Server::gone);
+  scene.token = kReader;
+  scene.others = true;
+  CHECK(status_of<cli::Renew>(scene, std::chrono::seconds(20)) == 80);
+  CHECK_MESSAGE(tests::contains(scene.out, "or has expired; others still hold it"), scene.out);
 }
 
 TEST_CASE("release, renew: a revocation that reached too few servers leaves the lock ours") {

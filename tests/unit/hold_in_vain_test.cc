@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // acquire --json that gives up: what it says of each state of the lock.
+#include <algorithm>
+#include <csignal>
+
 #include "answering_servers.h"
 #include "contains.h"
 #include "forked.h"
@@ -63,6 +66,64 @@ TEST_CASE("acquire --json in vain: the state, the holder, and what is left of it
     // Some time has passed since the last answer.
     if (each.wait > 0ms) CHECK_FALSE(contains(json, "\"left_s\": 9.0"));
   }
+}
+
+/// The record of the holder that the command sends with its request.
+template <class Request>
+std::string record_of(Request request) {
+  std::string record;
+  tests::AnsweringServers servers(
+      1,
+      [&](const Asked& asked) -> std::optional<std::string> {
+        for (const std::string& word : asked.words) {
+          if (asked.name == "acquire" && word.starts_with("{")) record = word;
+        }
+        return std::nullopt;
+      },
+      false);
+  const pid_t child = tests::start_forked([&] {
+    request.name = "L";
+    request.settings = servers.settings();
+    request.settings.server_wait = 0ms;
+    request.settings.quiet = true;
+    int result = 0;
+    tests::written_by([&] { result = carry_out(request).status; });
+    return result;
+  });
+  servers.start();
+  CHECK(WEXITSTATUS(tests::status_of(child)) == 69);
+  servers.stop();
+  return record;
+}
+
+TEST_CASE("acquire, hold: the record says for which process, and whether any is warned or renews") {
+  const std::string pid = std::to_string(::getpid());
+  const std::string of_caller = "\"pid\":" + pid;  // redlock itself does not stay
+  for (const int signal : {-1, 0, SIGTERM}) {
+    CAPTURE(signal);
+    cli::Acquire request;
+    if (signal >= 0) request.keep_for = ::getpid();
+    request.on_lost_signal = std::max(signal, 0);
+    const std::string record = record_of(request);
+    CAPTURE(record);
+    CHECK(contains(record, of_caller));
+    CHECK(contains(record, "\"command\":\"redlock acquire " +
+                               (signal < 0 ? "" : "--keep-for " + pid + " ") + "L\""));
+    CHECK(contains(record, "\"ttl\":3600000"));
+    CHECK(contains(record, "\"unattended\":1") == (signal < 0));
+    CHECK(contains(record, "\"unwarned\":1") == (signal == 0));
+    CHECK_FALSE(contains(record, "maintenance"));
+  }
+  cli::Hold request;
+  request.length = 2h;
+  const std::string record = record_of(request);
+  CAPTURE(record);
+  for (const std::string& part :
+       {of_caller, std::string(R"("command":"redlock hold L")"), std::string(R"("maintenance":1)"),
+        std::string(R"("ttl":7200000)")}) {
+    CHECK(contains(record, part));
+  }
+  CHECK_FALSE(contains(record, "unattended"));
 }
 
 }  // namespace

@@ -65,6 +65,29 @@ TEST_CASE("our record: whoever reads or has a slot need not be alone") {
   }
 }
 
+TEST_CASE("our record: the user's name by the first variable that has one, or else the number") {
+  constexpr uid_t kNobody = 65534;
+  for (const char* const logname : {static_cast<const char*>(nullptr), "", "one"}) {
+    for (const char* const user : {static_cast<const char*>(nullptr), "", "two"}) {
+      for (const uid_t uid : {::geteuid(), kNobody}) {
+        const auto set = [](const char* value) { return value != nullptr && *value != '\0'; };
+        const std::string number = uid == 0 ? "root" : "uid " + std::to_string(uid);
+        const std::string expected = set(logname) ? logname : set(user) ? user : number;
+        CAPTURE(expected);
+        CHECK(tests::forked([&] {
+                const auto put = [](const char* name, const char* value) {
+                  value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
+                };
+                put("LOGNAME", logname);
+                put("USER", user);
+                if (uid != ::geteuid() && ::seteuid(uid) != 0) return 0;  // only root may
+                return describe_ourselves({}, {}).user == expected ? 0 : 1;
+              }) == 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("a command's last message waits a moment for a reader that is behind") {
   CHECK(tests::forked([] {
           std::array<int, 2> ends{};

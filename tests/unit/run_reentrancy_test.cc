@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "answering_servers.h"
 #include "run/stage.h"
 
 using redlock::driver::LockId;
@@ -40,5 +41,46 @@ TEST_CASE("held: a malformed text is no hold") {
         token + ":99999999999999999999999:f:6b"}) {
     CAPTURE(word);
     CHECK_FALSE(find_held(word, id).has_value());
+  }
+}
+
+TEST_CASE(
+    "held: what an outer run holds it may still hold, unless a quorum shows that it does not") {
+  using redlock::tests::Asked;
+  using redlock::tests::Shown;
+  const std::string token(40, 'a');
+  const std::string reader = "s" + std::string(39, 'a');
+  const auto key = [](const std::string& value, const std::string& holder = "") {
+    return Shown{.type = "string", .value = value, .left = 20'000, .holder = holder};
+  };
+  Shown shared = key("shared:" + reader);
+  shared.readers = {{reader, "{}"}};
+  struct Row {
+    Shown shown;
+    std::string held;
+    bool may;
+    std::size_t silent = 0;  ///< of three servers
+  };
+  for (const Row& row : {Row{key(token), token, true},
+                         {key("revoked:" + token + " {}"), token, true},
+                         {key(std::string(40, 'b')), token, false},
+                         {key("cooling:" + token), token, false},
+                         {key("of another program"), token, false},
+                         {key(token, R"({"host":"h","maintenance":1})"), token, false},
+                         {shared, reader, true},
+                         {shared, "s" + std::string(39, 'b'), false},
+                         {{.type = "list", .left = -1}, token, false},
+                         {{}, token, false},
+                         {{}, token, false, 1},
+                         {{}, token, true, 2}}) {
+    CAPTURE(row.shown.value);
+    CAPTURE(row.silent);
+    redlock::tests::AnsweringServers servers(
+        3, [&](const Asked& asked) -> std::optional<std::string> {
+          if (asked.server < row.silent) return std::nullopt;
+          return asked.name == "look" ? row.shown.wire() : redlock::tests::usual_reply(asked.name);
+        });
+    CHECK(redlock::run::may_still_hold({.token = row.held, .fence = 1}, "L", servers.settings()) ==
+          row.may);
   }
 }

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,6 +76,14 @@ TEST_CASE("files: what stands in the place of a file that is read or replaced") 
        EINVAL},
       {"a pipe", [](const Folder& in) { REQUIRE(::mkfifo(in.at("f").c_str(), 0600) == 0); }, EINVAL,
        EINVAL},
+      {"a socket",
+       [](const Folder& in) {
+         sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+         in.at("f").copy(name.sun_path, sizeof name.sun_path - 1);
+         const Fd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+         REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) == 0);
+       },
+       EINVAL, EINVAL},
       {"a folder", [](const Folder& in) { REQUIRE(::mkdir(in.at("f").c_str(), 0700) == 0); },
        EINVAL, EINVAL}};
   for (const Place& place : places) {
@@ -105,16 +115,17 @@ TEST_CASE("files: a file keeps its mode and its owner, but not what a stranger c
   for (const uid_t owner : {uid_t{0}, kFolders, uid_t{1002}}) {
     CAPTURE(owner);
     const Folder folder;
-    folder.write("f", "old", 0646);
+    folder.write("f", "old");
     REQUIRE(::chown(folder.path().c_str(), kFolders, kFolders) == 0);
     REQUIRE(::chown(folder.at("f").c_str(), owner, owner) == 0);
+    REQUIRE(::chmod(folder.at("f").c_str(), 06646) == 0);
     const mode_t mask = ::umask(027);
     CHECK(WholeFile(folder.at("f")).replace("new") == 0);
     ::umask(mask);
     struct stat status {};
     REQUIRE(::stat(folder.at("f").c_str(), &status) == 0);
     const bool stranger = owner != 0 && owner != kFolders;
-    CHECK((status.st_mode & 0777) == (stranger ? 0640 : 0646));
+    CHECK((status.st_mode & 07777) == (stranger ? 0640 : 0646));  // and no set-user-ID
     CHECK(status.st_uid == (stranger ? 0 : owner));
   }
 }
@@ -147,6 +158,17 @@ TEST_CASE("files: a command without a slash is looked for in PATH; an empty part
           }) == 0);
     CHECK(file_of("./run") == "./run");
   }
+}
+
+TEST_CASE("files: what is kept in memory is for nobody else, and for no other program") {
+  const Fd file = make_memory_file("secret");
+  struct stat status {};
+  REQUIRE(::fstat(file.get(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  CHECK((::fcntl(file.get(), F_GETFD) & FD_CLOEXEC) != 0);
+  std::string text;
+  CHECK(read_all(file.get(), text, 10) == 0);
+  CHECK(text == "secret");
 }
 
 TEST_CASE("files: the environment of a job: dropped by the whole name, added at the end") {

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <csignal>
 
 #include "forked.h"
@@ -10,12 +13,31 @@
 namespace redlock::os {
 namespace {
 
-TEST_CASE("signals: which end a process; not those of job control, which a supervisor takes, too") {
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGIO, SIGRTMIN}) {
-    CHECK(ends_process_by_default(signal));
+TEST_CASE("signals: which end a process, as the kernel has it; all of them have a name") {
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    if (signal > SIGSYS && signal < SIGRTMIN) continue;  // those of libc
+    CAPTURE(signal);
+    const bool stops =
+        signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+    const int status = stops ? 0 : tests::forked([&] {
+      const rlimit no_core{0, 0};
+      ::setrlimit(RLIMIT_CORE, &no_core);
+      std::signal(signal, SIG_DFL);
+      ::raise(signal);
+      return 0;
+    });
+    CHECK(ends_process_by_default(signal) == WIFSIGNALED(status));
+    if (signal <= SIGSYS)
+      CHECK(std::ranges::count(known_signals(), signal, &KnownSignal::number) == 1);
   }
-  for (const int signal : {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU}) {
-    CHECK_FALSE(ends_process_by_default(signal));
+}
+
+TEST_CASE("signals: passed on are all but those of faults, job control and children, and KILL") {
+  for (const KnownSignal& each : known_signals()) {
+    CAPTURE(each.name);
+    const auto kept = {SIGILL,  SIGTRAP, SIGBUS,  SIGFPE,  SIGKILL, SIGSEGV,
+                       SIGCHLD, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGSYS};
+    CHECK(each.passed_on == (std::ranges::count(kept, each.number) == 0));
   }
 }
 

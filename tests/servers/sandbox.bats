@@ -113,8 +113,11 @@ SHIM
 }
 
 @test "without a command: the user's shell" {
-  SHELL=/bin/bash run -3 "$REDLOCK" sandbox -N 1 <<<'echo "${REDLOCK_SERVERS%%:*}"; exit 3'
-  [[ $output == unix ]]
+  local shell
+  for shell in /bin/bash ''; do
+    SHELL=$shell run -3 "$REDLOCK" sandbox -N 1 <<<'echo "${REDLOCK_SERVERS%%:*}"; exit 3'
+    [[ $output == unix ]] || fail "$output"
+  done
 }
 
 @test "TERM and HUP go to the command, and its status comes back" {
@@ -132,11 +135,17 @@ SHIM
   assert_nothing_left
 }
 
-@test "INT to the sandbox is the command's business" {
+@test "INT to the sandbox is the command's business, any other signal ends the sandbox" {
   start_sandbox 1
   kill -INT "$SANDBOX"
   kill -TERM "$JOB"
   await -9 "$SANDBOX"
+
+  rm "$SCRATCH"/job*
+  start_sandbox 1
+  kill -USR1 "$SANDBOX"
+  await -138 "$SANDBOX"
+  assert_nothing_left
 }
 
 @test "under nohup a hang-up does nothing" {
@@ -191,6 +200,13 @@ while True:
   # At once: not only when the 10 s are over in which servers must answer.
   wait_gone "$(<"$SCRATCH/started")" 8
   wait_until "$BOUND" directory_empty
+  rm "$SCRATCH/started"
+  PATH=$SCRATCH/bin:$PATH background "$REDLOCK" sandbox -N 1 -- true
+  wait_for "$SCRATCH/started"
+  keeper=$(ps -o ppid= -p "$(<"$SCRATCH/started")")
+  kill -KILL "${keeper// /}"
+  await -71 "$BACKGROUND_PID"
+  assert_one_line "$stderr" 'its keeper process was killed'
 }
 
 @test "servers have a session of their own, out of Ctrl-C's reach" {
@@ -216,10 +232,22 @@ while True:
 
 @test "a server that does not start: 69, with the end of its log" {
   mkdir "$SCRATCH/bin"
-  printf '#!/bin/sh\necho "cannot, because of this"\nexit 1\n' >"$SCRATCH/bin/redis-server"
+  cat >"$SCRATCH/bin/redis-server" <<'END'
+#!/bin/sh
+[ "${PWD##*/}" = 2 ] || exec sleep 60
+seq 3
+echo 'cannot, because of this'
+seq 4
+exit 1
+END
   chmod +x "$SCRATCH/bin/redis-server"
   PATH=$SCRATCH/bin:$PATH run -69 "$REDLOCK" sandbox -N 3 -- true
-  assert_contains "$output" "$SCRATCH/bin/redis-server did not start" 'cannot, because of this'
+  [[ $output == "redlock: sandbox: $SCRATCH/bin/redis-server did not start; the end of its log:
+  cannot, because of this
+  1
+  2
+  3
+  4" ]] || fail "$output"
   directory_empty
 }
 
@@ -229,13 +257,19 @@ while True:
 
 @test "TMPDIR with odd characters, relative, too long for a socket, or not there" {
   cd "$TMPDIR"
-  mkdir '% #é' "$(printf 'long%.0s' {1..40})"
+  mkdir '% #é'
   TMPDIR=$PWD/'% #é' run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
   [[ $output == locked ]]
   TMPDIR='% #é' run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
   assert_contains "$output" 'unix:///' '%25%20%23%C3%A9/redlock-sandbox.'
-  TMPDIR=$PWD/$(echo long*) run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
-  assert_contains "$output" 'unix:///tmp/redlock-sandbox.'
+  local length place
+  for length in 76 77 200; do # the path of a socket has 107 bytes at most, also that of server 99
+    TMPDIR=$PWD/$(head -c $((length - ${#PWD} - 1)) /dev/zero | tr '\0' x)
+    place=$( ((length > 76)) && echo /tmp || echo "$TMPDIR")
+    mkdir "$TMPDIR"
+    run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
+    assert_contains "$output" "unix://$place/redlock-sandbox."
+  done
   TMPDIR=$PWD/none run -71 "$REDLOCK" sandbox -N 1 -- true
   assert_contains "$output" "$PWD/none" 'set TMPDIR'
 }
@@ -261,6 +295,7 @@ while True:
     output=$(printf 'exit\n' |
       HOME=$SCRATCH SHELL=$SCRATCH/shell script -qec "'$REDLOCK' sandbox -N 1" /dev/null)
     assert_contains "$output" 'redlock: try: redlock run demo -- sleep 60 &   then: redlock status demo'
+    assert_contains "$output" 'redlock: 1 private server in ' ' gone when you leave this shell (exit or Ctrl-D)'
     assert_contains "$output" '(redlock sandbox) '
   done
   # A command of the user's keeps its environment.

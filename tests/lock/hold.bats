@@ -324,11 +324,15 @@ says_what_stays() {
   has 'held ops@' 'maintenance (schema migration)'
 }
 
-@test "hold on a terminal: a line says until when, and how to end it" {
+@test "hold on a terminal, or with -v: a line says until when, and how to end it" {
   servers 1
   run on_terminal 200 "$REDLOCK" hold --prefix app: --for 2h L
   assert_contains "$output" 'redlock: lock "L" is held for maintenance until 20'
   assert_contains "$output" 'to end that sooner: redlock release --force --prefix app: L' "$(cli A get app:L)"
+  run on_terminal 200 "$REDLOCK" hold -q --for 2h M
+  refute_contains "$output" 'is held for maintenance'
+  run -0 --separate-stderr "$REDLOCK" hold -v --for 2h N
+  assert_contains "$stderr" 'redlock: lock "N" is held for maintenance until 20'
 }
 
 @test "message: of a run, shown to a waiter, in status, list and history" {

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "contains.h"
+#include "error.h"
 #include "forked.h"
 #include "os/fd.h"
 #include "os/process.h"
@@ -169,6 +171,30 @@ TEST_CASE("files: what is kept in memory is for nobody else, and for no other pr
   std::string text;
   CHECK(read_all(file.get(), text, 10) == 0);
   CHECK(text == "secret");
+}
+
+TEST_CASE("files: how many descriptors are missing is said, and none stays open") {
+  for (const std::size_t free : {0U, 1U, 3U}) {
+    for (std::size_t needed = 0; needed < 6; ++needed) {
+      CAPTURE(free);
+      CAPTURE(needed);
+      CHECK(tests::forked([&] {
+              const auto next = static_cast<std::size_t>(Fd(::dup(STDIN_FILENO)).get());
+              const rlimit few{next + free, next + free};
+              ::setrlimit(RLIMIT_NOFILE, &few);
+              try {
+                require_free_descriptors(needed);
+                return needed <= free && static_cast<bool>(Fd(::dup(STDIN_FILENO))) == (free > 0)
+                           ? 0
+                           : 1;
+              } catch (const Error& error) {
+                const std::string missing =
+                    ", " + std::to_string(needed - free) + " more are needed";
+                return needed > free && tests::contains(error.what(), missing) ? 0 : 2;
+              }
+            }) == 0);
+    }
+  }
 }
 
 TEST_CASE("files: the environment of a job: dropped by the whole name, added at the end") {

@@ -212,7 +212,7 @@ LOADER
   printf '#!/none\n' >"$SCRATCH/two/tool"           # without its interpreter
   printf '#!/bin/sh\necho found\n' >"$SCRATCH/three/tool"
   chmod +x "$SCRATCH"/*/tool
-  PATH=$SCRATCH/missing:$SCRATCH/one:$SCRATCH/two:$SCRATCH/three:$PATH run -0 "$REDLOCK" run L -- tool
+  PATH=$SCRATCH/missing:$SCRATCH/two/tool:$SCRATCH/one:$SCRATCH/two:$SCRATCH/three:$PATH run -0 "$REDLOCK" run L -- tool
   [[ $output == found ]] || fail "$output"
   chmod -x "$SCRATCH/three/tool"
   PATH=$SCRATCH/three:$SCRATCH/missing refuses 126 'cannot run tool: Permission denied' run L -- tool

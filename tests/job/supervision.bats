@@ -98,6 +98,7 @@ killed_together() {
     [[ $(cli A exists L) == 1 ]] || fail 'the lock is free'
     await "$TOP"
     assert_status 137 # the main process's
+    [[ $1 == JOB ]] || assert_contains "$stderr" 'was killed; stopping what is left of the job before the lock expires'
     cli A del L >/dev/null
     rm -f "$LOG"*
   done
@@ -132,18 +133,19 @@ killed_together() {
 }
 
 @test "worker killed: a job that ends in time keeps its status, with a warning" {
-  run_job --ttl 30s -- 5
+  run_job --ttl 30s --once 1h --hold-on-failure 1h -- 5
   kill -KILL "$WORKER"
   kill -USR1 "$TOP" # is passed on all the same
   wait_for_line "$LOG" USR1
   await -5 "$TOP"
-  assert_one_line "$stderr" 'lock "L" could not be released' "(pid $WORKER) was killed; it stays locked for about"
+  assert_contains "$stderr" 'lock "L" could not be released' "(pid $WORKER) was killed; it stays locked for about" \
+    'no maintenance hold of lock "L" follows'
   refute_contains "$stderr" --once
   has_key A L
 }
 
 @test "worker killed: a success of --once that nobody marks is said" {
-  run_job --ttl 30s --once 1h -- 0
+  run_job --ttl 30s --once 1h --hold-on-failure 1h -- 0
   kill -KILL "$WORKER"
   kill -USR1 "$TOP"
   wait_for_line "$LOG" USR1
@@ -344,6 +346,7 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
     ! stopped "$TOP" || kill -CONT "$TOP"
     await -80 "$TOP"
     [[ $(last TERM) == 0 ]]
+    [[ $first != TOP ]] || assert_contains "$stderr" 'stopping the job although the lock has expired'
   done
 }
 

@@ -43,6 +43,12 @@ all_free() {
   done
 }
 
+@test "also: a warning about the settings comes once" {
+  servers 1
+  REDLOCK_URL=x run -0 --separate-stderr "$REDLOCK" run m --also z --also a -- true
+  assert_one_line "$stderr" "unknown variable 'REDLOCK_URL'"
+}
+
 @test "also: a redlock that the system does not let start again for the next lock: 71, and no lock stays" {
   servers 3
   LOCK=a start_job

@@ -148,7 +148,8 @@ TEST_CASE("release, renew: 0 only if a quorum did it, 80 only if no quorum can h
           const std::chrono::milliseconds patience(never ? 50 : 20'000);
           // Somebody else may have released it since the command started.
           CHECK(status_of<cli::Release>(scene, patience) == (did || over ? 0 : 69));
-          CHECK(scene.take("leave").size() >= kServers);
+          // A short patience may end before the first request.
+          if (!never) CHECK(scene.take("leave").size() >= kServers);
           // The line of the log says which run has ended.
           for (const Asked& line : scene.take("log")) {
             CHECK(line.words.at(1) == "released");

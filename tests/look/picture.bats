@@ -155,8 +155,11 @@ print(re.sub(r"\s", "", "".join(re.findall(r"<style>(.*?)</style>", page, re.S))
   # The standard names of open files.
   "$REDLOCK" history --svg /dev/stdout backup >"$SCRATCH/out.svg"
   grep -q '</svg>' "$SCRATCH/out.svg"
-  "$REDLOCK" history --svg /dev/fd/7 backup 7>"$SCRATCH/out.svg"
-  grep -q '</svg>' "$SCRATCH/out.svg"
+  for name in stderr fd/2 fd/7; do
+    head -c 200000 /dev/zero >"$SCRATCH/out.svg" # of which nothing stays
+    "$REDLOCK" history --svg "/dev/$name" backup 2<>"$SCRATCH/out.svg" 7>&2
+    [[ $(tail -n 1 "$SCRATCH/out.svg") == *'</svg>' ]] || fail "/dev/$name"
+  done
   [[ $("$REDLOCK" history --svg /dev/stdout backup | tail -n 1) == *'</svg>'* ]]
   history -0 --svg /dev/null
   [[ -c /dev/null ]]
@@ -170,6 +173,9 @@ print(re.sub(r"\s", "", "".join(re.findall(r"<style>(.*?)</style>", page, re.S))
   assert_contains "$output" '</svg>'
   history -71 --svg "$SCRATCH/pipe"
   assert_contains "$stderr" 'no process reads from it'
+  mkdir "$SCRATCH/p"
+  history -71 --svg "$SCRATCH/p"
+  assert_contains "$stderr" 'it is not a regular file'
   history -71 --svg "$SCRATCH/none/p.svg"
   assert_one_line "$stderr" "cannot write to '$SCRATCH/none/p.svg': No such file or directory"
   [[ -z $(find "$SCRATCH" -name '.redlock*') ]]

@@ -237,6 +237,8 @@ run_warned() {
   [[ $(id -u) != 0 ]] || AS=(setpriv '--bounding-set=-dac_override,-dac_read_search' --)
   chmod 500 "$DIR"
   run_warned 'Permission denied'
+  background "${AS[@]}" "$REDLOCK" run M -- sleep 60 # which need not end before
+  wait_for_line "$BACKGROUND_ERR" 'no metrics in'
 }
 
 @test "metrics: a filter that kills whoever gives a file away (systemd) does not kill redlock" {

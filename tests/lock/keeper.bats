@@ -492,6 +492,7 @@ has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
   kill -TERM "$KEEPER"
   wait_gone "$KEEPER" # at the second one, not when the lease ends
   has_key A L
+  [[ $(wc -l <"$SCRATCH/told") == 2 ]] # one from each keeper
 }
 
 @test "keeper: TERM to the keeper before its process ends, as when a CI server kills a build: then the lock is free" {

@@ -165,6 +165,7 @@ struct Shown {
   std::string member{};  ///< of a lock of Redisson's
   std::int64_t count = 0;
   std::vector<std::pair<std::string, std::string>> readers{};  ///< tokens and holders
+  std::size_t more_readers = 0;                                ///< that are not named
 
   [[nodiscard]] std::string wire() const {
     const auto text = [](const std::string& each) {
@@ -177,7 +178,7 @@ struct Shown {
     for (const auto& [token, who] : readers) {
       wire += array_of({token, std::to_string(left), who, "7", "run"});
     }
-    return wire + number(readers.size()) + number(left);
+    return wire + number(readers.size() + more_readers) + number(left);
   }
 };
 

@@ -95,6 +95,8 @@ TEST_CASE("each way to be held has its words") {
       {writer, "", "held by NAME for TIME; unless renewed it expires in 20 s"},
       {"cooling:" + writer, "", "cooling down after NAME, begun TIME ago; free in 20 s"},
       {"shared:" + writer, "", "held shared by NAME for TIME; unless renewed it expires in 20 s"},
+      {slot, ",a,b,c", "slot 2 of 4 held by NAME for TIME; unless renewed it expires in 20 s"},
+      {slot, "a,b,c,", "slot 2 of 4 held by NAME for TIME; unless renewed it expires in 20 s"},
       {slot, "a,,b,c", "slot 2 of 4 held by NAME for TIME; unless renewed it expires in 20 s"},
       {slot, "a,b,c,d",
        "held in all 4 slots, one of them by NAME for TIME; unless renewed it expires in 20 s"},
@@ -112,6 +114,31 @@ TEST_CASE("each way to be held has its words") {
       }
     }
     CHECK(said == words);
+  }
+}
+
+TEST_CASE("a key that no redlock of ours has written: what it is, and what to do") {
+  const std::pair<const char*, const char*> types[] = {
+      {"list", "another program (its key is a Redis list, not a lock of redlock's)"},
+      {"hash",
+       "another program (its key is a Redis hash, not a lock of redlock's; for one of "
+       "Redisson's, use --as redisson)"},
+      {"redisson", "a process that uses Redisson (its key says nothing more)"},
+      {"redisson mode",
+       "a read-write lock of Redisson's, which does not respect other locks: use "
+       "another name"},
+      {"plain string", "a redlock without --as redisson, or another program (its key is a string)"},
+      {"crowd",
+       "more jobs than can be counted: somebody has added entries to the list of its "
+       "readers, so all slots count as taken"},
+  };
+  for (const auto& [type, words] : types) {
+    lock::Refused refusal{.blocker = lock::stand_in_for(type), .ttl_left = {}, .holder = {}};
+    CHECK(diag::name_blocker(refusal) == std::string("held by ") + words);
+    CHECK(diag::describe(refusal) ==
+          std::string("held by ") + words + "; it never expires by itself");
+    refusal.ttl_left = 9s;
+    CHECK(diag::describe(refusal).ends_with("; unless renewed it expires in 9 s"));
   }
 }
 

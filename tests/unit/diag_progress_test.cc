@@ -256,7 +256,11 @@ TEST_CASE("progress: nobody is known to be in the way") {
       "the queue is no news then");
   CHECK(what({.asked = true, .lacks_quorum = true, .servers = 1}) ==
         "deploy-shop: the server does not answer");
+  CHECK(what({.servers = 1}) == "deploy-shop: asking the server · you are 2nd of 3");
   for (const std::size_t servers : {std::size_t{1}, std::size_t{3}}) {
+    CHECK(what({.asked = true, .lacks_quorum = true, .obstructed = true, .servers = servers}) ==
+          "deploy-shop: 0 of " + std::to_string(servers) + " servers can grant it, " +
+              std::to_string(lock::quorum(servers)) + " needed");
     CHECK(what({.asked = true, .lacks_quorum = true, .distrusted = true, .servers = servers}) ==
           "deploy-shop: 0 of " + std::to_string(servers) + " servers have a vote, " +
               std::to_string(lock::quorum(servers)) + " needed");

@@ -5,10 +5,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
 
+#include "diag/blocker.h"
+#include "diag/text.h"
 #include "records/records.h"
 #include "written.h"
 
@@ -295,6 +298,156 @@ TEST_CASE("what a command has left is counted, but not for a quiet user") {
         "redlock: lock \"L\": 3 processes of the job are still ending, KILL in 4 s\n");
   CHECK(written(ending(3), kAlone, Verbosity::quiet).empty());
   CHECK(written(ending(0), kAlone).empty());
+}
+
+TEST_CASE("-vv: the words for each answer of a server, after those for each request") {
+  const auto vote = [](lock::Operation operation, lock::Answer answer) {
+    const auto say = [&](Reporter& reporter) {
+      reporter.say_vote({{.operation = std::move(operation)}, {}, std::move(answer)});
+    };
+    const std::string text = written(say, {}, Verbosity::detailed);
+    return text.empty() ? text : text.substr(std::string_view("redlock: db1: ").size());
+  };
+  namespace op = lock::op;
+  lock::Refused turn = taken();
+  turn.turn = true;
+  const std::pair<lock::Answer, std::string> answers[] = {
+      {lock::Granted{}, "granted"},
+      {lock::Granted{.run_id = {}, .distrusted_for = 7s},
+       "granted, but started recently, not trusted for another 7 s"},
+      {taken(), "refused, " + describe(taken())},
+      {turn, "refused, another waiter has its turn"},
+      {lock::Released{}, "released"},
+      {lock::Released{.cooling = true}, "cooling down"},
+      {lock::Released{.cooling = true, .kept = true},
+       "given up; other processes of this job still hold it"},
+      {lock::Released{.held = true}, "held for maintenance"},
+      {lock::NotCommitted{}, "not stored"},
+      {lock::NotMine{"x"}, "somebody else holds the lock there"},
+      {lock::NotMine{"revoked:x"}, "the lock was revoked there"},
+  };
+  for (const auto& [answer, words] : answers) {
+    CHECK(vote(op::Acquire{}, answer) == "acquire: " + words + "\n");
+  }
+  const std::pair<lock::Operation, std::string> requests[] = {
+      {op::Renew{}, "renew"},
+      {op::Repair{}, "repair"},
+      {op::Commit{}, "commit fence"},
+      {op::Mark{}, "mark as done"},
+      {op::Unmark{}, "remove the mark"},
+      {op::Revoke{}, "revoke"},
+      {op::Release{}, "release"},
+      {op::Leave{}, "release"},
+      {op::Inquire{}, "look for a release"}};
+  for (const auto& [request, words] : requests) {
+    CHECK(vote(request, lock::Missing{}) == words + ": not there\n");
+  }
+  CHECK(vote(op::LeaveQueue{}, lock::Released{}).empty());
+}
+
+TEST_CASE("-v: how a lock was had and given up, in each of the ways") {
+  const std::string lock = "redlock: lock \"L\"";
+  const std::pair<lock::Report, std::string> reports[] = {
+      {Acquired{1, 7, 3, 2s, 29s},
+       lock + " was acquired after 2 s with 3 of 3 votes, fence 7, valid for 29 s\n"},
+      {Acquired{lock::kFirstJoin, 7, 3, 2s, 29s},
+       "redlock: joined lock \"L\" of the outer run after 2 s with 3 of 3 votes, fence 7, valid "
+       "for "
+       "29 s\n"},
+      {Released{3s, 0s, false, false}, lock + " was released after 3 s\n"},
+      {Released{3s, 0s, true, false}, lock + ": the job ended after 3 s, the lock cools down\n"},
+      {Released{3s, 5s, true, false},
+       lock + ": the job ended after 3 s, the lock cools down for another 5 s\n"},
+      {Released{3s, 0s, false, true},
+       lock + " was given up after 3 s; other processes of this job still hold it\n"},
+      {Released{3s, 0s, true, true, false, true},
+       "redlock: warning: lock \"L\" may stay locked until the ttl of a run inside has passed: "
+       "that "
+       "run was killed, and could not release it\n"},
+      {Released{3s, 3599'001ms, true, false, true},
+       "redlock: the command failed, and lock \"L\" is held for maintenance for 1h "
+       "(--hold-on-failure); to end that sooner: redlock release --force L\n"},
+      {HoldMissing{},
+       "redlock: warning: " + without_hold("lock \"L\"") + ": the lock was lost or revoked\n"},
+      {HoldMissing{{{1, lock::Missing{}}}},
+       "redlock: warning: " + without_hold("lock \"L\"") + ": db2: the lock is gone there\n"},
+  };
+  for (const auto& [report, words] : reports) {
+    CHECK(said(report, kAlone, Verbosity::verbose) == words);
+    const bool for_all =
+        words.find("acquired") == words.npos && words.find(" after ") == words.npos;
+    CHECK(said(report, kAlone).empty() != for_all);
+  }
+  for (const bool free : {false, true}) {
+    const std::string text = said(ReleaseUnconfirmed{{{1, lock::Missing{}}}, 20s, free}, kAlone);
+    CHECK((text.find("confirmed by all servers, it may stay locked there for") != text.npos) ==
+          free);
+    CHECK((text.find("confirmed, it may stay locked for up to 20 s: db2") != text.npos) != free);
+  }
+}
+
+TEST_CASE("a holder with another number of slots is pointed out, once; never by what cannot be") {
+  const auto met_with = [](const std::string& slots, bool turn) {
+    lock::Refused refusal = taken();
+    refusal.blocker = "p01" + slots + std::string(35, 'a');
+    refusal.turn = turn;
+    return [refusal](Reporter& reporter) {
+      for (int i = 0; i < 2; ++i) reporter.say_vote({{}, {}, refusal});
+    };
+  };
+  const std::string other = written(met_with("04", false), {.slots = 2});
+  CHECK(
+      other ==
+      "redlock: warning: lock \"L\" is held by root@db7 with --slots 4, and here it is --slots 2: "
+      "runs with different numbers exclude each other; use the same number on all hosts\n");
+  CHECK(written(met_with("04", true), {.slots = 2}).empty());
+  for (const char* const slots : {"00", "02", "41", "ff"}) {
+    CHECK(written(met_with(slots, false), {.slots = 2}).empty());
+  }
+  CHECK(written(met_with("04", false), {}).empty());
+}
+
+TEST_CASE("-vv: what is heard, and that a revocation is not forgotten over later notices") {
+  const std::string note = records::revoked_value("t", {.host = "db9", .user = "ops"});
+  const auto told = [&](Reporter& reporter) {
+    reporter.say_notice(0, "");
+    reporter.say_notice(1, "revoked" + note.substr(note.find(' ')));
+    reporter.say_notice(1, "other\x1b");
+    reporter.say_wake_up(1, 0s, false);
+    reporter.say_wake_up(1, 2s, false);
+    reporter.say_wake_up(2, 0s, true);
+    reporter.say(Stopping{lock::StopReason::lost, {{0, lock::Missing{}}}});
+  };
+  const std::string all = written(told, {}, Verbosity::detailed);
+  CAPTURE(all);
+  for (const char* const line :
+       {"db1: subscribed to notices for the holder\n", "db2: notice for the holder: other?\n",
+        "db2: the lock is free, and it is our turn\n", "db2: the lock may be ours in 2 s\n",
+        "db3: Redisson has unlocked the lock, or we begin to hear when it does\n",
+        "lock \"L\" was revoked by ops@db9 (pid 0), stopping the job\n"}) {
+    CAPTURE(line);
+    CHECK(all.find(std::string("redlock: ") + line) != all.npos);
+  }
+  CHECK(std::ranges::count(written(told, {}, Verbosity::verbose), '\n') == 1);
+}
+
+TEST_CASE("a wait in vain: a holder that may be dead, and servers that must grant, are told") {
+  const records::Holder dead{.host = "db7", .user = "root", .pid = 1, .ttl = 30s};
+  const lock::Refused late{.blocker = "aaaa", .ttl_left = 10s, .holder = records::to_json(dead)};
+  CHECK(
+      said(Contended{late, Contended::When::gives_up, 2s}, kAlone)
+          .ends_with("after 2 s; last renewed 20 s ago (every 10 s): the holder may be dead; free "
+                     "in 10 s; giving up (status 75)\n"));
+  const std::string needs =
+      "2 of 3 servers must grant lock \"L\": db1: the lock is " + describe(taken()) + " there";
+  Contended obstructed{{}, Contended::When::gives_up, 2s, {{0, taken()}}};
+  CHECK(said(obstructed, kAlone) ==
+        "redlock: could not get lock \"L\" within 2 s; " + needs + ", giving up (status 75)\n");
+  obstructed.waited = 0s;
+  CHECK(said(obstructed, kAlone, Verbosity::verbose) == "redlock: " + needs + "\n");
+  const QuorumMissing missing{{{0, taken()}}, 1, QuorumMissing::When::lasting, 8s};
+  CHECK(said(missing, kAlone).find("1 of 3 servers can grant the lock, 2 needed") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ TEST_CASE("a holder's record reads as it was written") {
                       .user = "ro\"ot",
                       .pid = 4711,
                       .command = "./backup.sh 'a b'",
+                      .build = 9'007'199'254'740'991,
                       .since = milliseconds(1'700'000'000'000),
                       .ttl = milliseconds(30'000),
                       .list = "0123456789ab"};
@@ -26,6 +27,7 @@ TEST_CASE("a holder's record reads as it was written") {
   CHECK(read->user == holder.user);
   CHECK(read->pid == holder.pid);
   CHECK(read->command == holder.command);
+  CHECK(read->build == holder.build);
   CHECK(read->since == holder.since);
   CHECK(read->ttl == holder.ttl);
   CHECK(read->list == holder.list);
@@ -101,6 +103,20 @@ TEST_CASE("a message is one line, without control characters, and cut between ch
   const std::string cut = as_message(std::string(199, 'x') + "\xc3\xa4");
   CHECK(cut == std::string(199, 'x') + "...");
   CHECK(cut.size() <= kMostMessageBytes);
+}
+
+TEST_CASE("a run that gave up: read as it was written, cut, and with a host of one word") {
+  const auto read = read_refused(to_json(Refused{"root", "./job 'a b'", "ops@db7 (./x)"}));
+  REQUIRE(read);
+  CHECK(read->user == "root");
+  CHECK(read->command == "./job 'a b'");
+  CHECK(read->held_by == "ops@db7 (./x)");
+  const std::string longest(5000, 'x');
+  CHECK(to_json(Refused{longest, longest, longest}).size() < 600);
+  CHECK_FALSE(read_refused("[]"));
+  CHECK(as_field("web1") == "web1");
+  CHECK(as_field("a b\n") == "a?b?");
+  CHECK(as_field("") == "?");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST_CASE("the hold of a run that failed says why, and shows no more of the comm
     Holder who = kWho;
     who.command = std::move(command);
     who.message = std::move(message);
-    log.hold = 1500ms;
+    log.hold = 1'499'001us;
     const Holder hold = hold_after(log, who);
     CHECK(hold.maintenance);
     CHECK(hold.command.empty());
@@ -99,6 +99,26 @@ TEST_CASE("a line of the log says whether nobody renews the lock") {
   CHECK_FALSE(read_log_entry(to_json(log_entry(log, script)))->who.unattended);
   script.unattended = true;
   CHECK(read_log_entry(to_json(log_entry(log, script)))->who.unattended);
+}
+
+TEST_CASE("a line of the log: a revocation by --replace, and each reason of an end") {
+  using Reason = lock::StopReason;
+  using Event = lock::Log::Event;
+  for (const Event event : {Event::acquired, Event::released, Event::lost, Event::revoked}) {
+    const auto read = read_log_entry(to_json(log_entry({.event = event, .attempt = 1}, kWho)));
+    REQUIRE(read);
+    CHECK(read->who.replaces == (event == Event::revoked));
+    CHECK(read->reason == (event == Event::lost ? "not ours when the job ended" : ""));
+  }
+  const std::pair<Reason, const char*> reasons[] = {
+      {Reason::lost, "lost"},
+      {Reason::lease_ending, "could not be renewed"},
+      {Reason::max_runtime, "--max-runtime"},
+      {Reason::supervisor_gone, "redlock was killed"}};
+  for (const auto& [reason, words] : reasons) {
+    CHECK(log_entry({.event = Event::released, .attempt = 1, .stopped = reason}, kWho).reason ==
+          words);
+  }
 }
 
 TEST_CASE("a long command is cut, and what is no UTF-8 replaced") {

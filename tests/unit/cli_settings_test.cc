@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "cli_parse.h"
+#include "config/value.h"
 
 namespace redlock::tests {
 namespace {
@@ -118,6 +119,13 @@ TEST_CASE("settings: flock's other options") {
   refuses_usage({"--unlock"}, "nothing to unlock");
 }
 
+TEST_CASE("settings: --acl takes a user whom nobody else is") {
+  for (const char* const user : {"", "default", "a b", "a\x1b", "a\n"}) {
+    check_usage({"check", "--acl", user}, "--acl: expected a user for jobs alone", kOne);
+  }
+  CHECK(std::get<cli::Check>(parse({"check", "--acl", "default2"}, kOne)).acl_user == "default2");
+}
+
 TEST_CASE("settings: every duration is read alike") {
   for (const config::Row& row : config::table()) {
     if (row.type != config::Type::duration) continue;
@@ -127,6 +135,53 @@ TEST_CASE("settings: every duration is read alike") {
       CHECK_NOTHROW(config::store(row, draft, text, {config::Origin::flag}));
     }
   }
+}
+
+TEST_CASE("settings: the least and the most of each time, and what is said of one beyond them") {
+  const std::string year = "876000h";  // a hundred of them: no time is longer
+  const std::map<std::string_view, std::pair<std::string, std::string>> bounds = {
+      {"ttl", {"1s", "24h"}},           {"renew-ttl", {"1s", "24h"}},
+      {"for", {"1s", "30d"}},           {"min-hold", {"0s", "30d"}},
+      {"once", {"1s", "30d"}},          {"hold-on-failure", {"1s", "30d"}},
+      {"restart-grace", {"0s", "2d"}}, {"interval", {"100ms", "24h"}},
+      {"server-timeout", {"1ms", year}}};
+  for (const config::Row& row : config::table()) {
+    if (row.type != config::Type::duration) continue;
+    CAPTURE(row.name);
+    const auto known = bounds.find(row.name);
+    const auto [least, most] =
+        known == bounds.end() ? std::pair(std::string("0s"), year) : known->second;
+    const auto said = [&row](const std::string& value) -> std::string {
+      config::Draft draft;
+      try {
+        config::store(row, draft, value, {config::Origin::flag});
+      } catch (const Error& error) {
+        return error.what();
+      }
+      return "";
+    };
+    const auto off = [](const std::string& text, int step) {
+      return config::format_duration(*config::parse_duration(text) + step * 1ns);
+    };
+    CHECK(said(least).empty());
+    CHECK(said(most).empty());
+    const std::string range = most != year    ? "a time from " + least + " to " + most + " ("
+                              : least != "0s" ? "a time of at least " + least + " ("
+                                              : "a time (";
+    CHECK(contains(said(off(most, 1)), "expected " + range));
+    if (least != "0s") CHECK(contains(said(off(least, -1)), "expected " + range));
+  }
+}
+
+TEST_CASE("settings: a time that must last is rounded up, a limit down") {
+  const config::Settings got = settings(
+      {"--min-hold=1.0001", "--once=1.0001", "--hold-on-failure=1.0001", "--restart-grace=59.1"});
+  CHECK(got.min_hold == 1001ms);
+  CHECK(got.once == 1001ms);
+  CHECK(got.hold_on_failure == 1001ms);
+  CHECK(got.restart_grace == 60s);
+  CHECK(settings({"--ttl=9.0009"}).ttl == 9s);
+  CHECK(settings({"--server-wait=1.0009"}).server_wait == 1s);
 }
 
 TEST_CASE("settings: each bad flag is 64, each bad variable 78, and both are named") {
@@ -192,6 +247,18 @@ TEST_CASE("settings: the grace is at most a third of the ttl") {
   refuses_config({}, "REDLOCK_KILL_AFTER", {{"REDLOCK_TTL", "9"}, {"REDLOCK_KILL_AFTER", "4"}});
 }
 
+TEST_CASE("settings: with several servers the restart grace is at least the ttl") {
+  const Variables two = {{"REDLOCK_SERVERS", "redis://one redis://two"}};
+  CHECK(settings({"--ttl", "61"}).ttl == 61s);
+  CHECK(settings({"--ttl", "60"}, two).ttl == 60s);
+  CHECK(settings({"--restart-grace", "0"}, two).restart_grace == 0s);
+  refuses_usage({"--ttl", "61"}, "--ttl: 1m1s is more than the --restart-grace of 1m: ", two);
+  Variables file = two;
+  file["REDLOCK_RESTART_GRACE"] = "29";
+  refuses_config({}, "REDLOCK_RESTART_GRACE: 29s is less than the ttl of 30s: ", file);
+  refuses_usage({"--ttl", "40"}, "--ttl: 40s is more than", file);
+}
+
 TEST_CASE("servers: the environment's list is split at white space, and a flag replaces it") {
   const Variables two = {{"REDLOCK_SERVERS", "  redis://a:1/2 \n\tunix:///run/r.sock  "}};
   const auto from_environment = settings({}, two).servers;
@@ -213,6 +280,7 @@ TEST_CASE("servers: none is an error that says what to do") {
     check_failure(got, ExitStatus::config, "--server");
     check_failure(got, ExitStatus::config, "REDLOCK_SERVERS");
     check_failure(got, ExitStatus::config, "redlock sandbox");
+    CHECK_FALSE(contains(got.message, "/dev/null"));
   }
   check_config({"run", "L", "x"}, "REDLOCK_SERVERS: expected", {{"REDLOCK_SERVERS", " \n"}});
   check_usage({"run", "-S", "", "L", "x"}, "-S/--server: expected");
@@ -224,6 +292,11 @@ TEST_CASE("servers: one server twice has no two votes") {
   check_config({"run", "L", "x"}, "REDLOCK_SERVERS: unix:///r occurs twice",
                {{"REDLOCK_SERVERS", "unix:///r unix:///r?db=1"}});
   CHECK(settings({"-S", "redis://a", "-S", "redis://a:6380"}).servers.size() == 2);
+  // Sentinels may know several primaries, by their services; and a Cluster is one by each node.
+  const std::string sentinel = "redis+sentinel://a,b/";
+  CHECK(settings({"-S", sentinel + "one", "-S", sentinel + "two"}).servers.size() == 2);
+  refuses_usage({"-S", sentinel + "one", "-S", "redis+sentinel://c,b/one"}, "occurs twice");
+  refuses_usage({"-S", "redis+cluster://a,b", "-S", "redis+cluster://c,b"}, "occurs twice");
 }
 
 TEST_CASE("servers: a word that is not a URI, and quotation marks") {

@@ -224,6 +224,7 @@ TEST_CASE("merged log: skipped runs are counted between two others, by the serve
   const Log many =
       latest_first({released(10s, "a", 10s), skipped(11s), skipped(12s), skipped(13s)});
   CHECK(merge({many}, {})[1].skips == 3);
+  CHECK(merge({many}, {})[1].began == kFirst + 13s);
 }
 
 TEST_CASE("merged log: lines of others, and broken ones, are passed over") {
@@ -253,6 +254,9 @@ TEST_CASE("merged log: a maintenance hold ends by its time, which nobody logs") 
   runs = merge({log}, {.holders = {{"a"}}, .now = kFirst + 2h});
   CHECK(runs[0].ending == Ending::running);
   CHECK_FALSE(runs[0].ended);
+  // The clocks of its servers and ours differ a little.
+  CHECK(merge({log}, {.now = kFirst + 1h - 9s})[0].ending == Ending::expired);
+  CHECK(merge({log}, {.now = kFirst + 1h - 11s})[0].ending == Ending::unknown);
   // It is gone before its time: the servers have lost it.
   runs = merge({log}, {.now = kFirst + 30min});
   CHECK(runs[0].ending == Ending::unknown);
@@ -319,6 +323,8 @@ TEST_CASE("merged log: a maintenance hold that was extended, released or forced"
                {.now = kFirst + 24h});
   CHECK(runs[0].ending == Ending::forced);
   CHECK(runs[0].ended == kFirst + 5min);
+  const Log behind = {line(-5min, "revoked", "a", "{}")};
+  CHECK(merge({{hold(0s, "acquired", 1h)}, behind}, {.now = kFirst})[0].ended == kFirst);
   CHECK(merge({{hold(0s, "renewed", 1h)}}, {.now = kFirst}).empty());
 }
 
@@ -331,6 +337,7 @@ TEST_CASE("merged log: all readers of a shared lock have it, logged or not") {
   for (const PastRun& run : runs) {
     CHECK((run.ending == Ending::running) == (run.run != "dead"));
     CHECK(run.goes_on == (run.run != "dead"));
+    CHECK(run.entry.who.shared == (run.run != "dead"));
   }
 }
 

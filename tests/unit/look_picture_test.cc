@@ -73,6 +73,21 @@ TEST_CASE("picture: bars that overlap stand in rows of their own") {
   const std::string beside = drawn({past_run(12h, 2h), past_run(11h, 2h), past_run(9h, 1h)});
   CHECK(contains(beside, R"(class="run good" x="54.000%" y="129")"));
   CHECK(contains(beside, R"(class="run good" x="62.000%" y="105")"));
+  // At most 16 rows: what has no row of its own stands in the last one.
+  const std::string many = drawn(std::vector<PastRun>(20, past_run(12h, 1h)));
+  CHECK(contains(many, R"(y="465")"));
+  CHECK_FALSE(contains(many, R"(y="489")"));
+}
+
+TEST_CASE("picture: the page's table has the latest run first, and failures stand out") {
+  PastRun failed = past_run(2h, 1h);
+  failed.entry.status = 3;
+  HistoryView view;
+  view.runs = {past_run(4h, 1h), failed};
+  const std::string page = as_html({view}, kDay);
+  CHECK(page.find("<td class=\"outcome bad\">exit 3<") <
+        page.find("<td class=\"outcome\">exit 0<"));
+  CHECK(contains(page, "<td class=\"outcome\">exit 0<"));
 }
 
 TEST_CASE("picture: a narrow window has room for every second time") {
@@ -100,7 +115,12 @@ TEST_CASE("picture: runs that were not needed are counted by their reason") {
   PastRun superseded = skipped;
   superseded.superseded = true;
   superseded.skips = 3;
-  CHECK(contains(drawn({past_run(6h, 1h), skipped, superseded}), "1 run, 2 skipped, 3 superseded"));
+  PastRun hold = past_run(6h, 6h);
+  hold.entry.who = {.host = "h", .user = "u", .message = "new disk", .maintenance = true};
+  const std::string text = drawn({past_run(6h, 1h), skipped, superseded, hold});
+  CHECK(contains(text, "1 run, 1 hold, 2 skipped, 3 superseded"));
+  CHECK(contains(text, "2 runs skipped (--once)</title>"));
+  CHECK(contains(text, ">new disk</text>"));
 }
 
 TEST_CASE("picture: times that no clock shows") {

@@ -215,6 +215,7 @@ TEST_CASE("status, list: a key is left over only if it still is half a second la
     for (const std::string& out : {block, table}) {
       CAPTURE(out);
       CHECK(contains(out, "left over") == (then == Then::same));
+      CHECK(contains(out, "1m 0s") == (then != Then::released));
     }
     CHECK(contains(block, "L: held") == (then == Then::held));
   }

@@ -11,10 +11,11 @@
 #include "look/look.h"
 #include "os/clock.h"
 
-namespace redlock::look {
+namespace redlock::words_test {
 namespace {
 
 using namespace std::chrono_literals;
+using look::carry_out;
 using std::chrono::milliseconds;
 using tests::array_of;
 using tests::Asked;
@@ -242,6 +243,7 @@ TEST_CASE("status: who waits, who gave up, and each server's word where they dif
         std::string("\n            and 6 more\n"),
         std::string("  refused   r and 1 other host, 5 s ago, held by u@h; see redlock history "
                     "--refused L\n"),
+        std::string("no process has the lock by it: once the lock is free, redlock release"),
         "  servers   " + name + ": held, 29 s left\n",
         "            " + request.settings.servers[1].brief() + ": held, never expires\n",
         "            " + request.settings.servers[2].brief() +
@@ -299,6 +301,15 @@ TEST_CASE("history: what it says if there is nothing to show, and of a log that 
                        " and before " + early + "\n");
   CHECK(contains(said({"one"}, [&](cli::History& request) { request.at = kRun + 1h; }),
                  "; before that:\n"));
+  for (const bool quiet : {false, true}) {
+    cli::Status status;
+    status.settings = servers.settings();
+    status.settings.quiet = quiet;
+    status.names = {"o*", "L"};
+    const tests::Written written = tests::written_by([&] { carry_out(status); });
+    CHECK(written.out == "o*: free (1 of 1 server)\n\nL: free (1 of 1 server)\n");
+    CHECK(contains(written.err, "redlock list 'o*'") != quiet);
+  }
   // A picture shows the 24 hours before its end, and of no time the second before it.
   for (const milliseconds since : {-24h, 0h}) {
     const auto picture = [&](cli::History& request) {
@@ -336,4 +347,4 @@ TEST_CASE("history: what it says if there is nothing to show, and of a log that 
 }
 
 }  // namespace
-}  // namespace redlock::look
+}  // namespace redlock::words_test

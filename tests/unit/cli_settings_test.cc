@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "cli_parse.h"
-#include "config/value.h"
 
 namespace redlock::tests {
 namespace {
@@ -134,42 +133,6 @@ TEST_CASE("settings: every duration is read alike") {
       config::Draft draft;
       CHECK_NOTHROW(config::store(row, draft, text, {config::Origin::flag}));
     }
-  }
-}
-
-TEST_CASE("settings: the least and the most of each time, and what is said of one beyond them") {
-  const std::string year = "876000h";  // a hundred of them: no time is longer
-  const std::map<std::string_view, std::pair<std::string, std::string>> bounds = {
-      {"ttl", {"1s", "24h"}},           {"renew-ttl", {"1s", "24h"}},
-      {"for", {"1s", "30d"}},           {"min-hold", {"0s", "30d"}},
-      {"once", {"1s", "30d"}},          {"hold-on-failure", {"1s", "30d"}},
-      {"restart-grace", {"0s", "2d"}}, {"interval", {"100ms", "24h"}},
-      {"server-timeout", {"1ms", year}}};
-  for (const config::Row& row : config::table()) {
-    if (row.type != config::Type::duration) continue;
-    CAPTURE(row.name);
-    const auto known = bounds.find(row.name);
-    const auto [least, most] =
-        known == bounds.end() ? std::pair(std::string("0s"), year) : known->second;
-    const auto said = [&row](const std::string& value) -> std::string {
-      config::Draft draft;
-      try {
-        config::store(row, draft, value, {config::Origin::flag});
-      } catch (const Error& error) {
-        return error.what();
-      }
-      return "";
-    };
-    const auto off = [](const std::string& text, int step) {
-      return config::format_duration(*config::parse_duration(text) + step * 1ns);
-    };
-    CHECK(said(least).empty());
-    CHECK(said(most).empty());
-    const std::string range = most != year    ? "a time from " + least + " to " + most + " ("
-                              : least != "0s" ? "a time of at least " + least + " ("
-                                              : "a time (";
-    CHECK(contains(said(off(most, 1)), "expected " + range));
-    if (least != "0s") CHECK(contains(said(off(least, -1)), "expected " + range));
   }
 }
 

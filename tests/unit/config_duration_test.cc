@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "config/value.h"
-
 #include <doctest/doctest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
+#include "config/table.h"
+#include "config/value.h"
+#include "contains.h"
 #include "each_of.h"
+#include "error.h"
 
 namespace {
 
@@ -83,6 +89,47 @@ TEST_CASE("durations: printed as they are read") {
   CHECK(format_duration(120s) == "2m");
   CHECK(format_duration(90min) == "1h30m");
   CHECK(format_duration(168h) == "7d");
+}
+
+TEST_CASE(
+    "durations: the least and the most of each setting, and what is said of one beyond them") {
+  const std::string longest = "876000h";  // a hundred years
+  const std::map<std::string_view, std::pair<std::string, std::string>> bounds = {
+      {"ttl", {"1s", "24h"}},
+      {"renew-ttl", {"1s", "24h"}},
+      {"for", {"1s", "30d"}},
+      {"min-hold", {"0s", "30d"}},
+      {"once", {"1s", "30d"}},
+      {"hold-on-failure", {"1s", "30d"}},
+      {"restart-grace", {"0s", "2d"}},
+      {"interval", {"100ms", "24h"}},
+      {"server-timeout", {"1ms", longest}}};
+  for (const redlock::config::Row& row : redlock::config::table()) {
+    if (row.type != redlock::config::Type::duration) continue;
+    CAPTURE(row.name);
+    const auto known = bounds.find(row.name);
+    const auto [least, most] =
+        known == bounds.end() ? std::pair(std::string("0s"), longest) : known->second;
+    const auto said = [&row](const std::string& value) -> std::string {
+      redlock::config::Draft draft;
+      try {
+        redlock::config::store(row, draft, value, {redlock::config::Origin::flag});
+      } catch (const redlock::Error& error) {
+        return error.what();
+      }
+      return "";
+    };
+    const auto off = [](const std::string& text, int step) {
+      return format_duration(*parse_duration(text) + step * 1ns);
+    };
+    CHECK(said(least).empty());
+    CHECK(said(most).empty());
+    const std::string range = most != longest ? "a time from " + least + " to " + most + " ("
+                              : least != "0s" ? "a time of at least " + least + " ("
+                                              : "a time (";
+    CHECK(redlock::tests::contains(said(off(most, 1)), "expected " + range));
+    if (least != "0s") CHECK(redlock::tests::contains(said(off(least, -1)), "expected " + range));
+  }
 }
 
 TEST_CASE("quote: one line, no secrets") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "check/diagnosis.h"
 #include "driver/setup.h"
@@ -162,6 +163,151 @@ TEST_CASE("diagnosis: Valkey counts by its own name") {
   const config::Settings settings = settings_for(1);
   const auto findings = diagnose(settings.servers[0], inspection, settings, {"L", true}, "");
   CHECK(std::ranges::any_of(findings, [](const Finding& f) { return f.text == "Valkey 8.0.1"; }));
+}
+
+TEST_CASE("diagnosis: each finding in words, with the cure that fits the settings") {
+  struct Case {
+    std::string_view check;
+    std::function<void(Inspection&, config::Settings&)> edit;
+    Level level;
+    std::string text;  ///< empty: no such finding
+  };
+  const auto set = [](const char* field, const char* value) {
+    return [=](Inspection& seen, config::Settings&) { seen.info[field] = value; };
+  };
+  const std::string no_file =
+      "no append-only file: a restart frees all locks, even those of "
+      "running jobs; set appendonly yes there, or ";
+  const auto no_aof = [](std::size_t servers, std::chrono::seconds grace) {
+    return [=](Inspection& seen, config::Settings& settings) {
+      seen.info["aof_enabled"] = "0";
+      settings.servers = settings_for(servers).servers;
+      settings.restart_grace = grace;
+    };
+  };
+  const auto up = [](const char* seconds, std::chrono::seconds grace) {
+    return [=](Inspection& seen, config::Settings& settings) {
+      seen.info["uptime_in_seconds"] = seconds;
+      settings.restart_grace = grace;
+    };
+  };
+  const auto denied = [](std::vector<std::string> Inspection::*list,
+                         std::vector<std::string> commands) {
+    return [=](Inspection& seen, config::Settings&) { seen.*list = commands; };
+  };
+  const auto fsync = [](std::size_t servers) {
+    return [=](Inspection& seen, config::Settings& settings) {
+      seen.appendfsync = "no";
+      settings.servers = settings_for(servers).servers;
+    };
+  };
+  const std::string lacks =
+      "the user lacks permissions, or the server has renamed commands; give it";
+  using enum Level;
+  const std::vector<Case> cases = {
+      {"reachable", [](Inspection& seen, auto&) { seen.round_trip = 100ms; }, ok,
+       "answers in 100 ms; time-out 200ms"},
+      {"reachable", [](Inspection& seen, auto&) { seen.round_trip = 101ms; }, warning,
+       "takes 101 ms to answer, more than half of the time-out of 200ms; raise --server-timeout"},
+      {"reachable",
+       [](Inspection& seen, config::Settings& settings) {
+         seen.round_trip = 101ms;
+         settings.ttl = 1s;
+       },
+       warning,
+       "takes 101 ms to answer, more than half of the time-out of 100ms; raise the ttl (the "
+       "time-out is a tenth of it)"},
+      {"info",
+       [](Inspection& seen, auto&) {
+         seen.info.erase("run_id");
+         seen.info.erase("maxmemory");
+       },
+       warning,
+       "INFO has no run_id: restarts and two addresses of one server go unnoticed (no restart "
+       "grace); no maxmemory: eviction goes unnoticed"},
+      {"uptime", up("60", 60s), warning,
+       "started only 60 s ago, and may have forgotten a lock; trusted in 1 s (see "
+       "--restart-grace)"},
+      {"uptime", up("61", 60s), ok, "up for 1m 1s"},
+      {"uptime", up("0", 0s), ok, "up for less than a second"},
+      {"uptime", up("99999999999999999", 60s), ok, "up for 24855d 3h"},
+      {"persistence", no_aof(1, 60s), warning, no_file + "use several servers"},
+      {"persistence", no_aof(3, 0s), warning, no_file + "raise --restart-grace"},
+      {"persistence", no_aof(3, 60s), ok,
+       "no append-only file: it forgets its locks when restarted, the others do not"},
+      {"persistence", fsync(1), warning,
+       "appendfsync no: a crash can lose the locks of the last half minute; set appendfsync "
+       "everysec or always there"},
+      {"persistence", fsync(3), ok, "append-only file, appendfsync no"},
+      {"memory",
+       [](Inspection& seen, auto&) {
+         seen.info["maxmemory"] = "100";
+         seen.info["maxmemory_policy"] = "allkeys-lru";
+         seen.info["evicted_keys"] = "7";
+       },
+       misconfigured,
+       "a held lock may be evicted: maxmemory-policy allkeys-lru (7 keys were); set "
+       "maxmemory-policy noeviction there"},
+      {"clock", [](Inspection& seen, auto&) { seen.ahead = -2s; }, ok, "2 s behind this host's"},
+      {"clock", [](Inspection& seen, auto&) { seen.ahead = 2s; }, ok, "2 s ahead of this host's"},
+      {"distinct",
+       [](Inspection& seen, auto&) {
+         seen.run_ids = {"", "a"};
+       },
+       ok, ""},
+      {"distinct",
+       [](Inspection& seen, auto&) {
+         seen.run_ids = {"a", "b"};
+       },
+       misconfigured,
+       "this address leads to several servers (run_id a and b), so that two jobs may have one "
+       "lock; "
+       "give one that leads to a single server, or each as a server of its own"},
+      {"permissions", set("role", "slave"), ok, ""},
+      {"permissions", denied(&Inspection::denied, {"get", "&"}), misconfigured,
+       lacks + " +get &redlock*:told:*"},
+      {"permissions", denied(&Inspection::denied, {"time"}), warning,
+       lacks + " +time (redlock-protocol(7) says what happens without them)"},
+      {"permissions", denied(&Inspection::denied_redisson, {"lindex", "&"}), warning,
+       "the user may not do all that --as redisson needs; give it +lindex &redisson_lock* and "
+       "~redisson_lock_queue:*"},
+      {"permissions", denied(&Inspection::denied_redisson, {"hlen"}), warning,
+       "the user may not do all that --as redisson needs; give it +hlen"},
+      {"permissions",
+       [](Inspection& seen, config::Settings& settings) {
+         seen.may_log = false;
+         settings.log_entries = 0;
+       },
+       ok, "the user may do all that is needed"},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(each.text);
+    config::Settings settings = settings_for(1);
+    Inspection inspection = healthy();
+    inspection.may_log = inspection.may_queue = true;
+    each.edit(inspection, settings);
+    const auto found = diagnose(settings.servers[0], inspection, settings, {"L", true}, "");
+    const auto finding = std::ranges::find(found, each.check, &Finding::check);
+    CHECK((finding == found.end()) == each.text.empty());
+    if (finding == found.end()) continue;
+    CHECK(finding->text == each.text);
+    CHECK(finding->level == each.level);
+  }
+}
+
+TEST_CASE("diagnosis: a hint to try a name goes to a user who gave none") {
+  for (const bool ours : {false, true}) {
+    Inspection inspection = healthy();
+    inspection.scripts_refused = lock::Unreachable{true, true, "no permission"};
+    const config::Settings settings = settings_for(1);
+    const auto found = diagnose(settings.servers[0], inspection, settings, {"L", ours}, "");
+    CHECK((found.back().text.find("redlock check NAME") != std::string::npos) == ours);
+    CHECK_FALSE(keeps_data(inspection));
+    inspection.info["db0"] = "keys=1";
+    CHECK(keeps_data(inspection));
+    inspection.info["aof_enabled"] = "0";
+    CHECK_FALSE(keeps_data(inspection));
+  }
 }
 
 TEST_CASE("diagnosis: a hostile server's words are cut and cleaned") {

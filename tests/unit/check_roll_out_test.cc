@@ -67,6 +67,7 @@ TEST_CASE("roll-out: it waits for each host whose last list is another one, howe
   CHECK(some.hosts.at("web1").relation == Relation::same);
   CHECK(some.hosts.at("weekly").relation == Relation::overlapping);
   const RollOut old = Seen().at(1h, "web1", "").result();
+  CHECK_MESSAGE(Seen().at(1h, "", "").result().hosts.empty(), "another program's record");
   CHECK(old.sentence() == "the next step must wait: the list of web1 is another one, or not known");
   CHECK_FALSE_MESSAGE(old.any_other, "redlock 1.0 says nothing: that alone is no roll-out");
 }
@@ -158,6 +159,16 @@ TEST_CASE("roll-out: an even number of servers is a warning, but not in the midd
     CHECK(level(servers, false) == (servers % 2 == 0 ? Level::warning : Level::ok));
     CHECK(level(servers, true) == Level::ok);
   }
+  const auto said = [](std::size_t servers, bool is_step) {
+    return diagnose_lists(
+               {.ours = driver::server_list(settings_for(servers)), .ours_is_step = is_step})[0]
+        .text;
+  };
+  CHECK(said(2, true) ==
+        "2 servers, in the middle of a roll-out: none may fail until the next step");
+  CHECK(said(4, true) == "4 servers, in the middle of a roll-out: 1 may fail until the next step");
+  CHECK(said(2, false).starts_with("2 servers: both are needed for a lock"));
+  CHECK(said(4, false) == "4 servers: 1 may fail, as with 3; use an odd number");
   const auto is_step = [](std::chrono::milliseconds ago, std::size_t servers) {
     return Seen().at(ago, "web1", list_with(servers)).at(0s, "web1", list_with(3)).result();
   };

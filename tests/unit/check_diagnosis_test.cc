@@ -157,14 +157,6 @@ TEST_CASE("diagnosis: memory, from what share of maxmemory on") {
   }
 }
 
-TEST_CASE("diagnosis: Valkey counts by its own name") {
-  Inspection inspection = healthy();
-  inspection.info["valkey_version"] = "8.0.1";
-  const config::Settings settings = settings_for(1);
-  const auto findings = diagnose(settings.servers[0], inspection, settings, {"L", true}, "");
-  CHECK(std::ranges::any_of(findings, [](const Finding& f) { return f.text == "Valkey 8.0.1"; }));
-}
-
 TEST_CASE("diagnosis: each finding in words, with the cure that fits the settings") {
   struct Case {
     std::string_view check;
@@ -225,6 +217,7 @@ TEST_CASE("diagnosis: each finding in words, with the cure that fits the setting
        warning,
        "INFO has no run_id: restarts and two addresses of one server go unnoticed (no restart "
        "grace); no maxmemory: eviction goes unnoticed"},
+      {"version", set("valkey_version", "8.0.1"), ok, "Valkey 8.0.1"},
       {"uptime", up("60", 60s), warning,
        "started only 60 s ago, and may have forgotten a lock; trusted in 1 s (see "
        "--restart-grace)"},
@@ -302,11 +295,14 @@ TEST_CASE("diagnosis: a hint to try a name goes to a user who gave none") {
     const config::Settings settings = settings_for(1);
     const auto found = diagnose(settings.servers[0], inspection, settings, {"L", ours}, "");
     CHECK((found.back().text.find("redlock check NAME") != std::string::npos) == ours);
-    CHECK_FALSE(keeps_data(inspection));
-    inspection.info["db0"] = "keys=1";
-    CHECK(keeps_data(inspection));
-    inspection.info["aof_enabled"] = "0";
-    CHECK_FALSE(keeps_data(inspection));
+  }
+  Inspection inspection = healthy();
+  for (const bool file : {false, true}) {
+    for (const bool keys : {false, true}) {
+      inspection.info["aof_enabled"] = file ? "1" : "0";
+      inspection.info["db0"] = keys ? "keys=1" : "";
+      CHECK(keeps_data(inspection) == (file && keys));
+    }
   }
 }
 
@@ -406,9 +402,22 @@ TEST_CASE("diagnosis: how a lock that was not had is told") {
   self_test.complaints = {{0, lock::Unreachable{true, false, "gone fishing"}}};
   const auto findings = diagnose_self_test(self_test, settings_for(1), {"L", true});
   CHECK(findings.back().text.find("redis://db0:6379: gone fishing") != std::string::npos);
+  CHECK(findings.size() == 1);
   self_test.complaints = {{0, lock::Unreachable{}}};
   const auto silent = diagnose_self_test(self_test, settings_for(1), {"L", true});
   CHECK(silent.back().text.ends_with("redis://db0:6379: no answer came in time"));
+  self_test.servers[0].acquired = lock::Unreachable{};
+  CHECK(diagnose_self_test(self_test, settings_for(1), {"L", true}).size() == 1);
+  self_test.servers[0].explained = true;
+  CHECK(diagnose_self_test(self_test, settings_for(1), {"L", true}).back().text ==
+        "a lock could not be acquired; solve the problems above");
+  // A lock of another kind needs another name, or --as redisson.
+  self_test.outcome = {lock::Outcome::Kind::conflict};
+  for (const char* const type : {"hash", "redisson mode", "plain string", "list"}) {
+    self_test.holder = lock::Refused{std::string("type:") + type, {}, {}};
+    CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) ==
+          (type == std::string_view("list") ? Level::ok : Level::warning));
+  }
 }
 
 TEST_CASE("diagnosis: the grace and the restart grace") {

@@ -69,6 +69,7 @@ TEST_CASE("roll-out: it waits for each host whose last list is another one, howe
   const RollOut old = Seen().at(1h, "web1", "").result();
   CHECK_MESSAGE(Seen().at(1h, "", "").result().hosts.empty(), "another program's record");
   CHECK(old.sentence() == "the next step must wait: the list of web1 is another one, or not known");
+  CHECK(to_json(old).output().find("\"may_begin\": false") != std::string::npos);
   CHECK_FALSE_MESSAGE(old.any_other, "redlock 1.0 says nothing: that alone is no roll-out");
 }
 

@@ -85,6 +85,11 @@ TEST_CASE("history: who held it at a time, or who did before and after") {
   CHECK(at(50s).before->ending == Ending::unknown);
   CHECK_FALSE(at(-1s).before);
   CHECK(at(-1s).after);
+  PastRun odd = run(60s, std::nullopt, Ending::running);
+  odd.knows_beginning = false;
+  cli::History request;
+  request.at = kNoon + 70s;
+  CHECK(view_of({odd}, request).runs.empty());
 }
 
 TEST_CASE("history: a run is found at the time that the table shows of it") {
@@ -169,6 +174,10 @@ TEST_CASE("history: outcomes in few words and in more") {
   past.forced_by->replaces = false;
   past.entry.who.maintenance = true;
   CHECK(outcome_of(past).brief == "ended by ops@bastion");
+  CHECK(outcome_of(past).kind == "hold");
+  past.ending = Ending::unknown;
+  CHECK_MESSAGE(outcome_of(past).kind == "unknown", "a hold that failed looks like a failure");
+  past.ending = Ending::forced;
   past.entry.who.maintenance = false;
   past.forced_by->user.clear();
   past.forced_by->host.clear();

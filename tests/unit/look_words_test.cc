@@ -59,6 +59,7 @@ std::vector<Case> cases() {
   crowd.more_readers = 500;
   Shown some = readers;
   some.more_readers = 5;
+  some.holder = R"({"host":"h","protocol":)" + std::to_string(lock::kProtocol) + "}";
   Shown slots = of("shared:" + slot, 29'000, who(""));
   slots.readers = {{slot, who("")}};
   Shown foreign = slots;

@@ -254,6 +254,25 @@ TEST_CASE("status: who waits, who gave up, and each server's word where they dif
   }
 }
 
+TEST_CASE("status, list: a quiet user, too, hears why nothing is known") {
+  tests::AnsweringServers servers(1, [](const Asked& asked) -> std::optional<std::string> {
+    if (asked.name == "SCAN") return "*2\r\n$1\r\n0\r\n" + array_of({"redlock:{L}:holder"});
+    return "-ERR broken\r\n";
+  });
+  for (const bool quiet : {false, true}) {
+    cli::Status status;
+    cli::List list;
+    status.settings = list.settings = servers.settings();
+    status.settings.quiet = list.settings.quiet = quiet;
+    status.names = {"L"};
+    CHECK(contains(tests::written_by([&] { carry_out(status); }).err, "could not be asked: "));
+    CHECK(contains(tests::written_by([&] { carry_out(list); }).err, "could not be asked: "));
+    status.json = true;
+    const std::string json = tests::written_by([&] { carry_out(status); }).out;
+    CHECK(json.find("broken") != json.rfind("broken"));  // of the server, and of the lock there
+  }
+}
+
 TEST_CASE("history: what it says if there is nothing to show, and of a log that it cannot read") {
   constexpr milliseconds kRun = 1'700'000'000s;
   bool broken = false;

@@ -397,6 +397,10 @@ MISTAKES = [
     M("config/resolve.cc", "S_ISFIFO(mode) && ::fstatfs(fd.get(), &system) == 0",
       "false && ::fstatfs(fd.get(), &system) == 0",
       "a FIFO as configuration hangs", ["settings/config: a named pipe is refused"]),
+    M("config/table.cc", "set_time<&Settings::restart_grace, kRestartGrace, Round::up>",
+      "[](Draft& draft, std::string_view value) { MUTATED ? set_time<&Settings::restart_grace, kRestartGrace>(draft, value)"
+      " : set_time<&Settings::restart_grace, kRestartGrace, Round::up>(draft, value); }",
+      "a restarted server votes up to a second before a lock that it forgot has ended", ["unit"]),
     M("config/table.cc", "draft.nonblocking || most == 0", "most == 0",
       "--max-waiting makes redlock forget an earlier -n, and it waits", ["unit"]),
 

@@ -124,8 +124,10 @@ void tell_foreign(Block& block, const lock::Sighting& sighting) {
 void tell_readers(Block& block, const Observed& lock) {
   std::string label = lock.readers.size() == 1 ? "reader" : "readers";
   if (lock.readers.empty()) {
-    block.entry(label, lock.reader_count == 0 ? "not known: their list may not be read"
-                                              : "not known: their list is too large to read");
+    return block.entry(label,
+                       lock.reader_count == 0
+                           ? "not known: their list may not be read"
+                           : fmt::format("{}: their list is too large to read", lock.reader_count));
   }
   for (const Reader& reader : lock.readers) {
     const auto& who = reader.who;

@@ -135,7 +135,6 @@ Exit Runner::run() {
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = outcome.kind == lock::Outcome::Kind::conflict ||
                     outcome.kind == lock::Outcome::Kind::superseded;
-  facts_.lost = outcome.kind == lock::Outcome::Kind::lost;
   return driver::exit_of(outcome, {run_.settings.conflict_exit_code, run_.settings.once_exit_code});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Three kinds of processes. Nothing is left, whichever of them is killed:
+// Three kinds of processes. Nothing is left, whichever of them is killed once the servers run:
 //
 //   redlock sandbox ─┬─ COMMAND            gets TERM by PR_SET_PDEATHSIG when we are gone
 //                    └─ keeper ─┬─ server 1   killed by PR_SET_PDEATHSIG when the keeper is gone

@@ -33,7 +33,7 @@ WaitFacts facts() {
 }
 
 std::string live(const WaitFacts& facts, std::size_t width = 200) {
-  const std::string line = live_line(facts, width, Charset::utf8);
+  std::string line = live_line(facts, width, Charset::utf8);
   CHECK(columns(line) <= width);
   return line;
 }

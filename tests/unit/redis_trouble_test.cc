@@ -12,7 +12,6 @@
 #include "redis/wire/trouble.h"
 
 using redlock::lock::Unreachable;
-using redlock::redis::Credentials;
 using redlock::redis::Endpoint;
 using redlock::redis::Fate;
 using redlock::redis::Step;

@@ -264,6 +264,7 @@ END
   assert_contains "$output" 'unix:///' '%25%20%23%C3%A9/redlock-sandbox.'
   local length place
   for length in 76 77 200; do # the path of a socket has 107 bytes at most, also that of server 99
+    ((length > ${#PWD} + 1)) || continue # the user's TMPDIR is longer
     TMPDIR=$PWD/$(head -c $((length - ${#PWD} - 1)) /dev/zero | tr '\0' x)
     place=$( ((length > 76)) && echo /tmp || echo "$TMPDIR")
     mkdir "$TMPDIR"

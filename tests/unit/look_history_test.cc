@@ -154,6 +154,20 @@ TEST_CASE("history: what the timeline has of a run, by what is known of it") {
   }
 }
 
+TEST_CASE("history: the timeline has the ends that the user names, or those of the runs") {
+  const milliseconds now = os::unix_now();
+  for (const int given : {0, 1, 2, 3}) {
+    cli::History request;
+    if (given % 2 == 1) request.since = now - 58h;
+    if (given / 2 == 1) request.until = now - 5h;
+    const milliseconds end = request.until.value_or(request.since ? now : now - 4h);
+    const Timeline line{{request.since.value_or(now - 10h), end}, 48, {}};
+    const PastRun past = run(now - 10h - kNoon, now - 4h - kNoon);
+    const std::string table = as_table({past}, request, {.width = 150, .terminal = true});
+    CHECK(table.find(line.head() + "\n") != table.npos);
+  }
+}
+
 TEST_CASE("history: outcomes in few words and in more") {
   PastRun past = run(0s, 10s);
   CHECK(outcome_of(past).brief == "ended");

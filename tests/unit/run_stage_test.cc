@@ -176,6 +176,7 @@ TEST_CASE("stages: the variables are those of the first named lock, the numbers 
   const cli::Run run = request();
   const std::string slot = "p0203" + std::string(35, 'b');
   {
+    const Environment of_an_outer_run("", "3 outer");
     const auto first = Stage(run, "", kNow).variables(kJob, slot, 7);
     CHECK(has(first.added, "REDLOCK_FENCES=7 a"));
     for (const char* const ours : {"REDLOCK_STAGE", "WATCHDOG_USEC", "WATCHDOG_PID"}) {

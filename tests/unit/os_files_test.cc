@@ -3,6 +3,7 @@
 // A file that is replaced, whatever stands in its place; the file that a command's name stands for.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -111,24 +112,33 @@ TEST_CASE("files: what stands in the place of a file that is read or replaced") 
   }
 }
 
-TEST_CASE("files: a file keeps its mode and its owner, but not what a stranger chose") {
+TEST_CASE("files: a file keeps its mode, owner and group, but not what a stranger chose") {
   if (::geteuid() != 0) return;
   constexpr uid_t kFolders = 1001;
-  for (const uid_t owner : {uid_t{0}, kFolders, uid_t{1002}}) {
+  const gid_t shared = 1003;
+  const auto check = [&](uid_t owner, uid_t user) {
     CAPTURE(owner);
+    CAPTURE(user);
     const Folder folder;
     folder.write("f", "old");
-    REQUIRE(::chown(folder.path().c_str(), kFolders, kFolders) == 0);
-    REQUIRE(::chown(folder.at("f").c_str(), owner, owner) == 0);
+    REQUIRE(::chown(folder.path().c_str(), kFolders, shared) == 0);
+    REQUIRE(::chmod(folder.path().c_str(), 0770) == 0);
+    REQUIRE(::chown(folder.at("f").c_str(), owner, shared) == 0);
     REQUIRE(::chmod(folder.at("f").c_str(), 06646) == 0);
-    const mode_t mask = ::umask(027);
-    CHECK(WholeFile(folder.at("f")).replace("new") == 0);
-    ::umask(mask);
+    CHECK(tests::forked([&] {
+            ::umask(027);
+            if (::setgroups(1, &shared) != 0 || ::setuid(user) != 0) return 1;
+            return WholeFile(folder.at("f")).replace("new");
+          }) == 0);
     struct stat status {};
     REQUIRE(::stat(folder.at("f").c_str(), &status) == 0);
-    const bool stranger = owner != 0 && owner != kFolders;
-    CHECK((status.st_mode & 07777) == (stranger ? 0640 : 0646));  // and no set-user-ID
-    CHECK(status.st_uid == (stranger ? 0 : owner));
+    const bool stranger = owner != user && owner != kFolders;
+    CHECK((status.st_mode & 07777) == (stranger ? 0640 : 0646));     // and no set-user-ID
+    CHECK(status.st_uid == (stranger || user != 0 ? user : owner));  // only root gives files away
+    CHECK(status.st_gid == (stranger ? 0 : shared));
+  };
+  for (const uid_t user : {uid_t{0}, uid_t{1004}}) {
+    for (const uid_t owner : {user, kFolders, uid_t{1002}}) check(owner, user);
   }
 }
 

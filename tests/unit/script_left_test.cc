@@ -57,6 +57,18 @@ TEST_CASE("scripts: a tombstone stays ten seconds longer than its lock and an ea
   }
 }
 
+TEST_CASE("scripts: after a deletion by force no reader puts the lock back, whoever named it") {
+  Server server;
+  const Client here("reader", 'b');
+  const Client elsewhere("reader", 'c');  // other servers alone name it
+  REQUIRE(is<lock::Granted>(here.acquire(server)));
+  const std::string value = server.key("L")->text;
+  server.ask({{encode_revoke("L", value, "revoked:" + value + " {}")}});
+  server.ask(encode_remove("L", {}, value, {here.secrets.token, elsewhere.secrets.token}));
+  for (const Client& each : {here, elsewhere})
+    CHECK(is<lock::Refused>(each.ask(server, lock::op::Repair{.life = kTtl})));
+}
+
 TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended its lock") {
   using Ask = std::function<void(Server & server, Client & client)>;
   const std::vector<std::pair<std::string, Ask>> ends = {

@@ -167,7 +167,11 @@ class Forcing {
     const std::vector<std::string> before = shown(found_.lock);
     rest(kSettled);
     found_.lock = observe::look_at(request_.name, settings_);
-    if (found_.lock.judgement.state == State::free && observe::left_overs(found_.lock).empty()) {
+    const bool gone = std::ranges::all_of(servers, [&](std::size_t server) {
+      const auto* seen = std::get_if<lock::Sighting>(&found_.lock.seen[server]);
+      return seen != nullptr && lock::state_of(*seen) == State::free;
+    });
+    if (found_.lock.judgement.state == State::free && gone) {
       say(" is free, and no key is left over any more");
       return ExitStatus::ok;
     }

@@ -518,7 +518,7 @@ clock_that_jumps() {
 @test "the clock jumps over the lease: the job is killed before anything else" {
   clock_that_jumps
   local who other
-  for who in worker top; do # only the process $who sees the jump
+  for who in worker top; do # the clock jumps for this process only
     rm -f "$LOG" "$OFFSET_FILE"
     LD_PRELOAD=$SHIM run_job --ttl 2s --kill-after 300ms -- 5 tree
     wait_until "$BOUND" has_processes 2

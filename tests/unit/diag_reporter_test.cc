@@ -233,16 +233,6 @@ TEST_CASE("--replace: -v tells where the order did not arrive") {
   CHECK(written(answer(lock::Missing{}), {}, Verbosity::verbose).empty());
 }
 
-TEST_CASE("-vv: an acquire that was withdrawn before it could count was not needed any more") {
-  const auto withdrawn = [](Reporter& reporter) {
-    reporter.say_vote({{.server = 2, .operation = lock::op::Acquire{}},
-                       {},
-                       lock::Unreachable{.maybe_applied = false, .why = {}}});
-  };
-  CHECK(written(withdrawn, {}, Verbosity::detailed) ==
-        "redlock: db3: acquire: not needed any more\n");
-}
-
 TEST_CASE("a superseded run names the newer one, or the build that succeeded") {
   const lock::Superseded waiter{.who = taken().holder};
   CHECK(said(Superseded{waiter, 0, 43s}, kAlone) ==
@@ -323,6 +313,8 @@ TEST_CASE("-vv: the words for each answer of a server, after those for each requ
        "given up; other processes of this job still hold it"},
       {lock::Released{.held = true}, "held for maintenance"},
       {lock::NotCommitted{}, "not stored"},
+      {lock::Unreachable{.why = "NOPERM"}, "NOPERM"},
+      {lock::Unreachable{.why = {}}, "not needed any more"},
       {lock::NotMine{"x"}, "somebody else holds the lock there"},
       {lock::NotMine{"revoked:x"}, "the lock was revoked there"},
   };

@@ -204,7 +204,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "servers: we are described anew for each round, and a reader's token says that it reads") {
+    "servers: each round describes our process again, and a reader's token says that it reads") {
   std::deque<PlayedServer> played(2);
   int described = 0;
   redis::ServerSet servers({played[0].endpoint(), played[1].endpoint()},

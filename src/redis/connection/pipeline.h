@@ -54,7 +54,7 @@ class Pipeline {
     Value first{};                    ///< the reply to the request, until that to its WAIT has come
     bool refused = false;             ///< it goes nowhere until its last reply has come
     Refusal refusal = Refusal::none;  ///< the last one
-    unsigned attempts = 0;            ///< how often this node has refused it
+    unsigned attempts = 0;            ///< how often it was refused, but for redirections
     bool begins_attempt = false;      ///< nothing else of its attempt was ever sent
 
     /// The reply to the request itself has come.

@@ -6,8 +6,9 @@
 
 namespace redlock::redis {
 
-/// If there is time to repeat it, puts aside a request that the node refuses for the moment, for an
-/// eighth of its time; and one that may go out in another form (by hash: after any error), at once.
+/// Puts aside a request that is to be sent again: one that the node refuses for the moment, after
+/// an eighth of its time, if that is not over by then; one that has another form, immediately.
+/// After any error, a script by its hash has another form.
 Pipeline::Refusal Link::refusal_in(const Value& reply, bool has_form, lock::Instant now) {
   using Refusal = Pipeline::Refusal;
   if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&

@@ -35,7 +35,8 @@ Supervisor::Supervisor(Run& run, Start& start, Supervision& supervision, os::Loo
       messages_(std::move(messages)),
       job_(job),
       watch_(run.plan.timing),
-      witness_due_(os::boot_now() + kNoWitness) {
+      witness_due_(os::boot_now() + kNoWitness),
+      looked_(os::boot_now()) {
   held_.reserve(64);  // without memory for it, a signal would be lost
   run_.tree.spare(worker_);
   run_.tree.lead(job_, job_control_.own_group());
@@ -106,10 +107,7 @@ void Supervisor::iterate() {
   reap();
   act(os::boot_now());  // an overdue deadline comes before everything else
   if (os::boot_now() >= witness_due_) start_witness();
-  if (interests[0].ready) {
-    const lock::Instant now = os::boot_now();
-    for (const os::ReceivedSignal& signal : run_.signals.take()) take_signal(signal, now);
-  }
+  take_signals();
   pass_on(os::boot_now());
   if (interests[1].ready) take_messages();
   if (job_control_.behind()) follow_job();
@@ -227,6 +225,12 @@ lock::Instant Supervisor::job_ended() const {
   return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
 
+void Supervisor::take_signals() {
+  const lock::Instant now = os::boot_now();
+  for (const os::ReceivedSignal& signal : run_.signals.take()) take_signal(signal, now);
+  looked_ = now;
+}
+
 void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now) {
   // The child may have ended since this iteration began, and no other SIGCHLD comes for it.
   if (signal.number == SIGCHLD) return reap();
@@ -245,7 +249,8 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now
   const bool again = signal.number < SIGRTMIN && std::ranges::any_of(held_, [&](const Held& held) {
                        return held.signal.number == signal.number;
                      });
-  if (!again) held_.push_back({signal, now});
+  // On a busy machine the witness may have got it long before we could read it.
+  if (!again) held_.push_back({signal, now, std::min(now - kHold, looked_)});
 }
 
 /// If the job's main process has ended, maybe by this signal to its whole group, its descendants
@@ -256,7 +261,7 @@ void Supervisor::pass_on(lock::Instant now) {
     const Held held = held_.front();
     const bool may = held.signal.number != SIGCONT || may_continue();
     const bool in_time = job_left() || held.came <= job_ended() + kHold;
-    if (may && in_time) pass_on(held.signal, held.came - kHold);
+    if (may && in_time) pass_on(held.signal, held.since);
     held_.erase(held_.begin());
   }
 }

@@ -37,6 +37,7 @@ class Supervisor {
   void carry_out(lock::Watch::Act act);
   void tell(const std::vector<lock::Watch::Act>& acts);
   void reap();
+  void take_signals();
   void take_signal(const os::ReceivedSignal& signal, lock::Instant now);
   void pass_on(lock::Instant now);
   void pass_on(const os::ReceivedSignal& signal, lock::Instant since);
@@ -78,8 +79,10 @@ class Supervisor {
   struct Held {
     os::ReceivedSignal signal;
     lock::Instant came;
+    lock::Instant since;  ///< a note from before this is about an earlier signal
   };
   std::vector<Held> held_;  ///< signals that are not passed on yet, in the order in which they came
+  lock::Instant looked_;    ///< no signal that came before this is still to be read
   bool worker_gone_ = false;
   bool followed_end_ = false;  ///< of the main process, with a signal to what escaped the last one
   bool reported_ = false;      ///< that the worker fails

@@ -152,6 +152,25 @@ for on_terminal in False, True:
 SCENARIO
 }
 
+@test "what its group got comes once, also if redlock reads it long after the witness did" {
+  receives <<'SCENARIO'
+receiver = Receiver()
+receiver.top.kill("STOP")
+until("the stop", receiver.top.stopped)
+os.killpg(receiver.top.group(), signal.SIGUSR2)
+receiver.wait(signal.SIGUSR2)
+time.sleep(0.3)  # longer than the 50 ms in which signals count as one
+receiver.top.kill("CONT")
+os.kill(receiver.top.pid, signal.SIGUSR1)  # later than what might come twice
+receiver.wait(signal.SIGUSR1)
+assert receiver.received(signal.SIGUSR2) == 1, receiver.log
+# The note of that signal is not one of the next, to redlock alone.
+os.kill(receiver.top.pid, signal.SIGUSR2)
+receiver.wait(signal.SIGUSR2, 2)
+receiver.end()
+SCENARIO
+}
+
 @test "a broken pipe of redlock's own is no signal to the job" {
   receives <<'SCENARIO'
 # It is the top that writes, once its worker is gone.

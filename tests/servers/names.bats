@@ -71,7 +71,7 @@ has_ipv6() {
   named run --server-wait 60s -S "redis://db2.test:$A_PORT" L -- true
   timed -69 "${NAMED[@]}"
   assert_between 0 "$elapsed" 10000
-  assert_contains "$stderr" 'cannot resolve "db2.test": no such host'
+  assert_contains "$stderr" 'cannot resolve "db2.test": no such host; is the name right?'
 }
 
 @test "names: the first address refuses, the second is taken immediately" {

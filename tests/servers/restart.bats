@@ -8,17 +8,6 @@ load ../lib/common
 setup() { export REDLOCK_RESTART_GRACE=60; }
 teardown() { stop_all; }
 
-# start_servers NAME…: starts them and makes them the servers of this test.
-start_servers() {
-  local name uri uris=()
-  for name in "$@"; do
-    start_server "$name"
-    uri=${name}_URI
-    uris+=("${!uri}")
-  done
-  export REDLOCK_SERVERS="${uris[*]}"
-}
-
 # age NAME SECONDS: waits until the server has been up for SECONDS.
 age() {
   local up
@@ -26,38 +15,27 @@ age() {
 }
 
 @test "a new installation is usable immediately, and again" {
-  start_servers A B C
+  servers 3
   run -0 --separate-stderr "$REDLOCK" run -n L -- echo one
   run -0 --separate-stderr "$REDLOCK" run -n L -- echo two
 }
 
-@test "a new installation needs all of its servers" {
-  start_servers A B C
-  kill_server C
-  run -69 --separate-stderr "$REDLOCK" run -w 1 L -- true
-  assert_one_line "$stderr" 'was started recently and may have forgotten a lock' '--restart-grace'
-  wait_until_clean A B
-}
-
 @test "servers restarted empty one after the other under a running job let no second one in" {
-  start_servers A B C
-  background "$REDLOCK" run --ttl 3s L -- sh -c 'echo >"$1"; exec sleep 60' job "$SCRATCH/ready"
-  wait_for "$SCRATCH/ready"
+  servers 3
+  start_job --ttl 3s
   local name
   for name in A B C; do
     restart_server "$name"
-    # By the next renewal the key is back there.
-    wait_until "$BOUND" eval "[[ \$(cli $name exists L) == 1 ]]"
+    wait_for_key "$name" L # by the next renewal
     run --separate-stderr "$REDLOCK" run -n L -- touch "$SCRATCH/second"
     [[ $status != 0 && ! -e $SCRATCH/second ]] || fail "a second one got in after $name"
   done
-  kill -0 "$BACKGROUND_PID"
-  terminate "$BACKGROUND_PID"
+  end_job
 }
 
 @test "a majority restarted empty at the same time lets nobody in, though it has no lock" {
   export REDLOCK_RESTART_GRACE=3
-  start_servers A B C
+  servers 3
   # Past twice the grace it can no longer be taken for a new installation.
   age C 7
   # A run may be over before C has heard of it.
@@ -77,7 +55,7 @@ age() {
 
 @test "a server restarted with an old copy of its data says so and writes nothing" {
   export REDLOCK_RESTART_GRACE=30
-  start_servers A
+  servers 1
   run -0 "$REDLOCK" run L -- true
   # As after a restart from a snapshot: the trace of the name is of another life.
   cli A hset 'redlock:{L}:fence' run_id 0123456789012345678901234567890123456789
@@ -90,31 +68,6 @@ age() {
   run -0 "$REDLOCK" run -n --restart-grace 0 L -- true
 }
 
-@test "a ttl above the restart grace is refused where there are several servers" {
-  start_servers A B C
-  run -64 --separate-stderr "$REDLOCK" run --ttl 2m L -- true
-  assert_one_line "$stderr" '--restart-grace'
-  run -0 "$REDLOCK" run --ttl 2m --restart-grace 2m L -- true
-  run -0 "$REDLOCK" run --ttl 2m --restart-grace 0 L -- true
-  run -0 "$REDLOCK" run -S "$A_URI" --ttl 2m L -- true
-}
-
-@test "a ttl that suits no job blocks neither release nor a look at the lock" {
-  start_servers A B C
-  # Neither value is for these commands: they take no lock and stop no job.
-  export REDLOCK_TTL=5m REDLOCK_KILL_AFTER=2m
-  local token
-  token=$("$REDLOCK" acquire --restart-grace 0 --kill-after 1 L)
-  run -0 "$REDLOCK" status L
-  run -0 "$REDLOCK" history L
-  run -0 "$REDLOCK" list
-  assert_contains "$output" L
-  run -0 "$REDLOCK" renew L "$token"
-  run -0 "$REDLOCK" renew --ttl 10s L "$token"
-  run -0 "$REDLOCK" release L "$token"
-  wait_until_clean A B C
-}
-
 @test "one server under two addresses is an error, and nothing stays locked" {
   start_server A --tcp
   run -78 --separate-stderr "$REDLOCK" run -S "$A_URI" -S "$A_TCP_URI" L -- true
@@ -124,7 +77,7 @@ age() {
 
 @test "the fence rises from grant to grant, over restarts and over servers that were away" {
   export REDLOCK_RESTART_GRACE=0
-  start_servers A B C
+  servers 3
   local last=0 fence round
   for round in 1 2 3 4 5 6 7 8; do
     case $round in
@@ -132,9 +85,7 @@ age() {
       4) restart_server A ;;
       5) pause_server B ;;
       6) resume_server B ;;
-      7)
-        restart_server A B C
-        ;;
+      7) restart_server A B C ;;
     esac
     fence=$("$REDLOCK" run -w 10 L -- sh -c 'echo $REDLOCK_FENCE')
     ((fence > last)) || fail "fence $fence after $last in round $round"

@@ -34,16 +34,15 @@ seen() {
   proxy_count "$2"
 }
 
-# hung_up NAME [redis-cli options]: the server has no client but the one who asks, so that its line
-# has seen all there was to see.
+# hung_up NAME: the server has no client but the one who asks, so that its line has seen all there was to see.
 hung_up() {
   local clients
-  clients=$(cli "$@" client list) && [[ $(grep -c '^id=' <<<"$clients") == 1 ]]
+  clients=$(cli "$1" client list) && [[ $(grep -c '^id=' <<<"$clients") == 1 ]]
 }
 
-# round_trips_of NAME [redis-cli options]: sets $round_trips, connecting included.
+# round_trips_of NAME: sets $round_trips, connecting included.
 round_trips_of() {
-  wait_until "$BOUND" hung_up "$@" || return 1
+  wait_until "$BOUND" hung_up "$1" || return 1
   round_trips=$(($(seen "$1" connections) + $(seen "$1" round_trips)))
 }
 
@@ -61,39 +60,28 @@ best_below() {
   done
 }
 
-# takes COUNT CREDENTIALS PATH [redis-cli options]: a run with A so and so takes this many round trips,
-# if A knows the scripts from an earlier run.
+# takes COUNT CREDENTIALS PATH [REDIS OPTIONS…]: a run with such a server takes this many round trips, if the server knows
+# the scripts from an earlier run.
 takes() {
   local before
+  slow_server A "${@:4}"
   run -0 "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://${2}127.0.0.1:$A_PROXY_PORT$3" L -- true
-  round_trips_of A "${@:4}"
+  round_trips_of A
   before=$round_trips
   run -0 "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://${2}127.0.0.1:$A_PROXY_PORT$3" L -- true
-  round_trips_of A "${@:4}"
-  [[ $((round_trips - before)) == "$1" ]] || fail "$before and $round_trips: $(cat "$A_PROXY_STATS")"
+  round_trips_of A
+  [[ $((round_trips - before)) == "$1" ]] || fail "$*: $before and $round_trips: $(cat "$A_PROXY_STATS")"
   # The first request went twice.
-  ((before == $1 + 1)) || fail "$before round trips of the first run"
+  ((before == $1 + 1)) || fail "$*: $before round trips of the first run"
+  stop_servers
 }
 
-@test "a run takes three round trips: connect, acquire, release" {
-  slow_server A
+@test "a run takes three round trips: connect, acquire, release; four with password, database, or both and a user" {
   takes 3 '' ''
-}
-
-@test "a run takes four round trips with a password" {
-  slow_server A --requirepass secret
-  takes 4 :secret@ '' --no-auth-warning -a secret
-}
-
-@test "a run takes four round trips with a database" {
-  slow_server A
   takes 4 '' /3
-}
-
-@test "a run takes four round trips with user, password and database together" {
+  REDISCLI_AUTH=secret takes 4 :secret@ '' --requirepass secret
   needs_users
-  slow_server A --user cron on '>secret' '~*' +@all
-  takes 4 cron:secret@ /3
+  takes 4 cron:secret@ /3 --user cron on '>secret' '~*' +@all
 }
 
 @test "learning that the lock is held takes two round trips, and nothing needs a release" {

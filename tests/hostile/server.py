@@ -460,11 +460,10 @@ class Silence(Constant):
 
 
 class Names(Plausible):
-    """A Sentinel that names the primary HOST PORT, with the config-epoch EPOCH, after SECONDS."""
+    """A Sentinel that names the primary HOST PORT, with the config-epoch EPOCH."""
 
     def answer(self, what, words):
-        host, port, epoch, seconds = [*self.arguments, "0"][:4]
-        time.sleep(float(seconds))
+        host, port, epoch = self.arguments
         return ["name", "redlock", "ip", host, "port", port, "flags", "master", "config-epoch", epoch]
 
 

@@ -85,15 +85,21 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   assert_one_line "$stderr"
 }
 
-# shell_completes SHELL: a tab does what it should there.
-shell_completes() {
-  start_server A
+# in_shell SHELL: sets up a server, and redlock in PATH, for a shell that is installed.
+in_shell() {
+  command -v "${1%-installed}" >/dev/null || skip "${1%-installed} is not installed"
+  servers 1
   mkdir bin
   ln -s "$REDLOCK" bin/redlock
+  PATH=$SCRATCH/bin:$PATH
+}
+
+# shell_completes SHELL: a tab does what it should there.
+shell_completes() {
+  in_shell "$1"
   printf '#!/bin/sh\n' >bin/unusual_program
   chmod +x bin/unusual_program
   : >settings.toml
-  export PATH=$SCRATCH/bin:$PATH REDLOCK_SERVERS=$A_URI
   redlock acquire --ttl 5m app:job
   redlock acquire --ttl 5m 'two words'
   run "$PYTHON" "$TESTS/lib/complete.py" "$1" 'redlock acq' 'redlock run --prog' 'redlock run --progress=alw' \
@@ -114,10 +120,7 @@ shell_completes() {
 # shell_quotes SHELL: a tab inserts a name that somebody has made of a shell's words, and Enter does not carry it out.
 shell_quotes() {
   local first='b$(touch ran)`touch ran`"'\''\ !' second='c$(touch ran)`touch ran`"\'
-  start_server A
-  mkdir bin
-  ln -s "$REDLOCK" bin/redlock
-  export PATH=$SCRATCH/bin:$PATH REDLOCK_SERVERS=$A_URI
+  in_shell "$1"
   redlock acquire --ttl 5m "$first"
   redlock acquire --ttl 5m "$second"
   run "$PYTHON" "$TESTS/lib/complete.py" "$1" 'redlock status b' "redlock status 'b" 'redlock status "c' \
@@ -138,27 +141,12 @@ shell_quotes() {
 
 @test "completions: a name that a shell would carry out, in bash" { shell_quotes bash; }
 
-@test "completions: in zsh" {
-  command -v zsh >/dev/null || skip "zsh is not installed"
-  shell_completes zsh
-}
+@test "completions: in zsh" { shell_completes zsh; }
 
-@test "completions: a name that a shell would carry out, in zsh" {
-  command -v zsh >/dev/null || skip "zsh is not installed"
-  shell_quotes zsh
-}
+@test "completions: a name that a shell would carry out, in zsh" { shell_quotes zsh; }
 
-@test "completions: in zsh, from the directory where zsh looks for them" {
-  command -v zsh >/dev/null || skip "zsh is not installed"
-  shell_completes zsh-installed
-}
+@test "completions: in zsh, from the directory where zsh looks for them" { shell_completes zsh-installed; }
 
-@test "completions: in fish" {
-  command -v fish >/dev/null || skip "fish is not installed"
-  shell_completes fish
-}
+@test "completions: in fish" { shell_completes fish; }
 
-@test "completions: a name that a shell would carry out, in fish" {
-  command -v fish >/dev/null || skip "fish is not installed"
-  shell_quotes fish
-}
+@test "completions: a name that a shell would carry out, in fish" { shell_quotes fish; }

@@ -47,13 +47,7 @@ start_cron() {
   busybox crond --help >/dev/null 2>&1 || skip "no busybox with crond (apt-get install busybox-static)"
   [[ $(id -u) == 0 ]] || skip "busybox's crond needs root"
   local name host
-  REDLOCK_SERVERS=
-  for name in A B C; do
-    start_server "$name"
-    local -n uri=${name}_URI
-    REDLOCK_SERVERS+="$uri "
-  done
-  export REDLOCK_SERVERS
+  servers 3
   # Not on either side of a full minute: that is when each of them looks what there is to do.
   wait_until "$BOUND" eval '((10#$(date +%S) < 55))'
   start_cron one

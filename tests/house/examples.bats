@@ -54,47 +54,42 @@ github_part() {
     block { print substr($0, 11) }' "$EXAMPLES/github-actions.yml"
 }
 
-# github: the job of several steps: each by a shell of its own, with what GITHUB_ENV has; the last one
-# always, if its condition holds. The status is that of the first that fails.
-github() {
-  local name first=0 status
-  export GITHUB_ENV=$SCRATCH/github_env
-  : >"$GITHUB_ENV"
-  for name in Lock Migrate Deploy Unlock; do
-    if [[ $name == Unlock ]]; then
-      grep -q '^DEPLOY_LOCK=.' "$GITHUB_ENV" || break
+# steps PART STEP…: carries out the script `PART STEP` of each step, up to the first one that fails, and of the last step
+# always, if it wants_last. The status is that of the first that fails.
+steps() {
+  local step first=0 status
+  for step in "${@:2}"; do
+    if [[ $step == "${*: -1}" ]]; then
+      wants_last || break
     elif ((first != 0)); then
       continue
     fi
-    github_part "$name" >"$SCRATCH/step.sh"
+    "$1" "$step" >"$SCRATCH/step.sh"
     [[ -s $SCRATCH/step.sh ]] || return 99
     status=0
-    env $(<"$GITHUB_ENV") bash --noprofile --norc -e "$SCRATCH/step.sh" 3>&- || status=$?
+    carry_out "$SCRATCH/step.sh" 3>&- || status=$?
     ((first != 0)) || first=$status
   done
   return "$first"
 }
 
-# github_jobs: the jobs with one lock, each with the token that the first one puts out; the last one always, if there is a
-# token. Those that need a job that failed do not run.
+# github: the job of several steps: each by a shell of its own, with what GITHUB_ENV has.
+github() {
+  export GITHUB_ENV=$SCRATCH/github_env
+  : >"$GITHUB_ENV"
+  carry_out() { env $(<"$GITHUB_ENV") bash --noprofile --norc -e "$1"; }
+  wants_last() { grep -q '^DEPLOY_LOCK=.' "$GITHUB_ENV"; }
+  steps github_part Lock Migrate Deploy Unlock
+}
+
+# github_jobs: the jobs with one lock, each with the token that the first one puts out.
 github_jobs() {
-  local name first=0 status token=
   export GITHUB_OUTPUT=$SCRATCH/github_output
   : >"$GITHUB_OUTPUT"
-  for name in Hold 'Held migrate' 'Held deploy' Release; do
-    if [[ $name == Release ]]; then
-      [[ $token ]] || break
-    elif ((first != 0)); then
-      continue
-    fi
-    github_part "$name" >"$SCRATCH/step.sh"
-    [[ -s $SCRATCH/step.sh ]] || return 99
-    status=0
-    TOKEN=$token bash --noprofile --norc -e "$SCRATCH/step.sh" 3>&- || status=$?
-    ((first != 0)) || first=$status
-    token=$(sed -n 's/^token=//p' "$GITHUB_OUTPUT")
-  done
-  return "$first"
+  token() { sed -n 's/^token=//p' "$GITHUB_OUTPUT"; }
+  carry_out() { TOKEN=$(token) bash --noprofile --norc -e "$1"; }
+  wants_last() { [[ -n $(token) ]]; }
+  steps github_part Hold 'Held migrate' 'Held deploy' Release
 }
 
 # gitlab SHELL: the script, as the runner puts it together.
@@ -118,18 +113,11 @@ jenkins_part() {
     match($0, /sh \047.*\047$/) { print substr($0, RSTART + 4, RLENGTH - 5); exit }' "$EXAMPLES/Jenkinsfile"
 }
 
-# jenkins: the stages, up to the first that fails, and then always.
+# jenkins: the stages.
 jenkins() {
-  local name first=0 status
-  for name in Lock Migrate Deploy always; do
-    [[ $name == always || $first == 0 ]] || continue
-    jenkins_part "$name" >"$SCRATCH/step.sh"
-    [[ -s $SCRATCH/step.sh ]] || return 99
-    status=0
-    sh -xe "$SCRATCH/step.sh" 3>&- || status=$?
-    ((first != 0)) || first=$status
-  done
-  return "$first"
+  carry_out() { sh -xe "$1"; }
+  wants_last() { true; }
+  steps jenkins_part Lock Migrate Deploy always
 }
 
 # script: the plain one.
@@ -225,15 +213,6 @@ is_stopped() {
   kill -KILL "$BACKGROUND_PID"
   wait_until "$BOUND" has_no_keys A
   kill -KILL "$(<"$SCRATCH/ready")"
-}
-
-@test "examples: a script that is told to end ends what it runs" {
-  job migrate 'echo $$ >"$SCRATCH_OF_TEST/ready"; exec sleep 60'
-  background "$EXAMPLES/script-with-trap"
-  wait_for "$SCRATCH/ready"
-  terminate "$BACKGROUND_PID"
-  wait_gone "$(<"$SCRATCH/ready")"
-  assert_unlocked
 }
 
 @test "examples: a script that is told to end releases the lock when its command is gone, not before" {
@@ -479,7 +458,6 @@ except ImportError: sys.exit(0)
 class Loader(yaml.SafeLoader): pass
 list(yaml.load_all(open(sys.argv[1]), Loader))' "$file" || fail "$file"
   done
-  sh -n "$EXAMPLES/script-with-trap"
 }
 
 # wrapped: the lines that these systems run as one command, each in the words of a shell: of the Jobs of

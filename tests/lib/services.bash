@@ -96,14 +96,12 @@ is_revoked() {
   local ttl=60s
   [[ -n $MESSAGES ]] || ttl=3s # it notices when it renews
   start_job --ttl "$ttl"
-  [[ -z $MESSAGES ]] || wait_until "$BOUND" listens
+  [[ -z $MESSAGES ]] || wait_until_listening "$SERVER"
   "$REDLOCK" release --force --yes "$LOCK"
   await -80 "$JOB"
   assert_contains "$stderr" 'was revoked by'
   "$REDLOCK" run -n "$LOCK" -- true
 }
-
-listens() { [[ $(answer "$SERVER" pubsub channels "redlock:{$LOCK}:told:*") == *told* ]]; }
 
 goes_by_token() {
   local token

@@ -41,6 +41,12 @@ node_cli() {
   fi
 }
 
+# denied_by NODE…: prints the commands that these did not permit, each once.
+denied_by() {
+  local name
+  for name in "$@"; do node_cli "$name" acl log; done | awk 'previous == "object" { print } { previous = $0 }' | sort -u
+}
+
 # each_node ARG…: the same command to every node that start_cluster or start_sentinels started and that runs.
 each_node() {
   local name

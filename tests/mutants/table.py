@@ -534,7 +534,7 @@ MISTAKES = [
     M("redis/connection/locator.cc", "epoch < epoch_ && !sentinels_->all_answered()", "false",
       "a Sentinel that lags leads back to the old primary", ["servers/sentinel: one that has not heard"]),
     M("redis/connection/locator.cc", "primary && of_named <= epoch", "primary.has_value()",
-      "the first Sentinel's word counts, not the newest", ["servers/sentinel: the newest configuration counts"]),
+      "the first Sentinel's word counts, not the newest", ["unit"]),
     M("redis/connection/locator.cc", "sentinel.credentials = endpoint.sentinel_credentials;",
       "sentinel.credentials = endpoint.credentials;",
       "the Sentinels get the password of the data server", ["servers/sentinel: passwords, and which"]),

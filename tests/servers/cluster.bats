@@ -11,6 +11,7 @@ load ../lib/hostile
 load ../lib/tls
 load ../lib/topology
 load ../lib/cluster
+load ../lib/services
 
 setup_file() {
   make_authority ca
@@ -79,52 +80,20 @@ teardown() { stop_all; }
   assert_clean "${CLUSTER[@]}"
 }
 
-@test "cluster: release --force finds the lock, and the next one runs" {
-  three_nodes C2
-  start_job
-  run -0 --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
-  await -80 "$JOB"
-  assert_free "$LOCK"
-  start_job
-  run -0 --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
-  assert_free "$LOCK"
-  await -80 "$JOB"
-  wait_until_clean "${CLUSTER[@]}"
-}
-
-@test "cluster: readers, slots, several locks, maintenance, one run a time, and a token between commands" {
+@test "cluster: all that redlock does, several locks in different slots, and release --force --now" {
   three_nodes C1
-  local first=$LOCK token
+  everything C1
+  local first=$LOCK
   lock_at C3
-  # Readers.
-  start_job -s
-  "$REDLOCK" run -n -s "$LOCK" -- true
-  run -1 "$REDLOCK" run -n "$LOCK" -- true
-  end_job
-  # Slots.
-  start_job --slots 2
-  "$REDLOCK" run -n --slots 2 "$LOCK" -- "$REDLOCK" run -n --slots 2 "$first" -- true
-  end_job
-  # Several locks in different slots of the Cluster.
   start_job --also "$first"
   run -1 "$REDLOCK" run -n "$first" -- true
   end_job
   "$REDLOCK" run -n "$first" -- true
-  # Maintenance.
-  "$REDLOCK" hold --for 60s "$LOCK"
-  run -1 "$REDLOCK" run -n "$LOCK" -- true
-  "$REDLOCK" release --force --yes "$LOCK"
-  # A token.
-  token=$("$REDLOCK" acquire -n --ttl 60s "$LOCK")
-  token=${token%% *}
-  "$REDLOCK" renew "$LOCK" "$token"
-  run -1 "$REDLOCK" run -n "$LOCK" -- true
-  "$REDLOCK" release "$LOCK" "$token"
-  # Once in an hour.
-  "$REDLOCK" run --once 1h "$LOCK" -- touch "$SCRATCH/once"
-  rm "$SCRATCH/once"
-  "$REDLOCK" run --once 1h "$LOCK" -- touch "$SCRATCH/once"
-  [[ ! -e $SCRATCH/once ]] || fail 'it ran twice'
+  start_job
+  run -0 --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
+  assert_free "$LOCK"
+  await -80 "$JOB"
+  wait_until "$BOUND" lacks_key C3 "$LOCK"
 }
 
 # ---- the way to the primary ------------------------------------------------------------------
@@ -161,21 +130,6 @@ teardown() { stop_all; }
   REDLOCK_SERVERS=redis+cluster://no-such-host.invalid,127.0.0.1:$C1_PORT assert_free "$LOCK"
 }
 
-@test "cluster: 64 seeds, names and IPv6 among them" {
-  needs_localhost
-  quiet_cluster 3 0 --bind 127.0.0.1 ::1
-  lock_at C2
-  closed_port
-  local uri="redis+cluster://localhost:$C1_PORT,[::1]:$C3_PORT" i
-  for i in {1..62}; do uri+=,127.0.0.$((i + 1)):$CLOSED_PORT; done
-  REDLOCK_SERVERS=$uri assert_free "$LOCK"
-  REDLOCK_SERVERS="redis+cluster://[::1]:$C3_PORT" assert_free "$LOCK"
-  # The one that answers is the last one.
-  uri=redis+cluster://
-  for i in {1..63}; do uri+=127.0.0.$((i + 1)):$CLOSED_PORT,; done
-  REDLOCK_SERVERS=${uri}localhost:$C1_PORT assert_free "$LOCK"
-}
-
 @test "cluster: the URI of a plain server leads to the message what to write" {
   three_nodes C2
   local node nodes=(C1 C2)
@@ -198,7 +152,7 @@ teardown() { stop_all; }
   assert_contains "$stderr" 'same server'
 }
 
-# ---- beside others, and down -------------------------------------------------------------------
+# ---- beside others -----------------------------------------------------------------------------
 
 @test "cluster: one vote beside two plain servers, and any one of the three may be down" {
   quiet_cluster 3 0
@@ -223,21 +177,6 @@ teardown() { stop_all; }
   assert_free "$LOCK"
 }
 
-@test "cluster: one that is down says so, and works again" {
-  CLUSTER_NODE_TIMEOUT=500 start_cluster 3 0
-  export REDLOCK_SERVERS=$CLUSTER_URI
-  lock_at C3
-  pause_server C1 C2
-  wait_until "$BOUND" is_down C3
-  REDLOCK_SERVERS=$(seeds C3) run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 69
-  assert_one_line "$stderr" 'is part of a Redis Cluster that is down'
-  resume_server C1 C2
-  await_cluster
-  assert_free "$LOCK"
-}
-is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]]; }
-
 # ---- who waits -------------------------------------------------------------------------------
 
 @test "cluster: a waiter is woken immediately, through whatever node" {
@@ -250,43 +189,40 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
   was_told two
 }
 
-@test "cluster: a waiter is woken by a message that only the nodes of its slot get" {
-  needs_sharded
-  three_nodes C1
-  # A waiter asks once more when it listens, and may find the lock free at just that moment.
+# tells_a_waiter [CMD…]: a server tells a waiter that the lock is free, once it waits and CMD has succeeded. A waiter asks
+# once more when it listens, and may find the lock free at just that moment: three tries.
+tells_a_waiter() {
   local told=false
   for _ in 1 2 3; do
     start_job
     start_waiter one
-    wait_until "$BOUND" listens_sharded C1
+    "$@"
     let_go
     ! was_told one || told=true
+    refute_contains "$stderr" warning
     await -7 "$JOB"
-    ! "$told" || break
+    ! "$told" || return 0
   done
-  "$told" || fail 'no waiter was told'
+  fail 'no waiter was told'
+}
+
+@test "cluster: a waiter is woken by a message that only the nodes of its slot get" {
+  needs_sharded
+  three_nodes C1
+  tells_a_waiter wait_until "$BOUND" listens_sharded C1
   assert_sent_sharded C1
 }
 
 @test "cluster: who may not send or hear such a message, sends or hears one for all nodes" {
   needs_sharded
   three_nodes C1
-  local denied sent told
+  local denied sent
   for denied in spublish ssubscribe; do
+    echo "without $denied:"
     each_node acl setuser default +@all "-$denied" >/dev/null
     sent=$(calls_of C1 publish)
-    told=false
-    for _ in 1 2 3; do
-      start_job
-      start_waiter one
-      let_go
-      ! was_told one || told=true
-      refute_contains "$stderr" warning
-      await -7 "$JOB"
-      ! "$told" || break
-    done
-    "$told" || fail "without $denied no waiter was told"
-    (($(calls_of C1 publish) > sent)) || fail "without $denied nobody sends a message to all nodes"
+    tells_a_waiter
+    (($(calls_of C1 publish) > sent)) || fail "nobody sends a message to all nodes"
   done
 }
 
@@ -313,12 +249,7 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 @test "cluster: nodes without sharded messages, as before Redis 7, wake a waiter by one for all nodes" {
   quiet_cluster 3 0 --rename-command SPUBLISH '' --rename-command SSUBSCRIBE ''
   lock_at C1
-  start_job
-  start_waiter one
-  let_go
-  was_told one
-  refute_contains "$stderr" warning
-  await -7 "$JOB"
+  tells_a_waiter
 }
 
 @test "cluster: a forced release, and a release by token, reach the holder by a message for its slot" {
@@ -355,13 +286,6 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
 
 # ---- users, TLS ------------------------------------------------------------------------------
 
-# denied: prints the commands that the nodes did not permit, each once.
-denied() {
-  local name
-  for name in "${CLUSTER[@]}"; do node_cli "$name" acl log; done |
-    awk 'previous == "object" { print } { previous = $0 }' | sort -u
-}
-
 @test "cluster: a user with the permissions of the manual is denied nothing, and list needs CLUSTER SLOTS" {
   acl_of_page
   quiet_cluster 3 0
@@ -380,7 +304,7 @@ denied() {
   end_job
   [[ -z $stderr ]] || fail "$stderr"
   await -0 "$one"
-  [[ -z $(denied) ]] || fail "denied: $(denied)"
+  [[ -z $(denied_by "${CLUSTER[@]}") ]] || fail "denied: $(denied_by "${CLUSTER[@]}")"
   run -69 --separate-stderr "$REDLOCK" list
   assert_contains "$stderr" 'cluster|slots'
   each_node acl setuser cron '+cluster|slots' +scan >/dev/null
@@ -431,23 +355,16 @@ cpu_of_children() {
 
 @test "cluster: redirections in circles end in an error" {
   LOCK=L
-  hostile_server moved
-  lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
-  assert_contains "$stderr" 'is the end of 5 redirections'
-  local first=$HOSTILE_PORT
-  # Two that send to each other.
-  hostile_server moved "127.0.0.1:$first"
-  lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
-  assert_contains "$stderr" 'is the end of 5 redirections'
-  # One that sends in circles only those who ask for a lock.
-  hostile_server moved-first
-  lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
-  assert_contains "$stderr" 'is the end of 5 redirections'
+  local mode
+  # One that sends everybody in circles, and one that does so only to those who ask for a lock.
+  for mode in moved moved-first; do
+    hostile_server "$mode"
+    lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
+    assert_contains "$stderr" 'is the end of 5 redirections'
+  done
   # It serves the command that goes before a renewal.
   lied_to_by "redis+cluster://127.0.0.1:$HOSTILE_PORT" renew --ttl 30s --server-wait 1s "$LOCK" "$(printf 'a%.0s' {1..40})"
   assert_contains "$stderr" 'is the end of 5 redirections'
-  hostile_server moved-flood
-  lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
 }
 
 @test "cluster: list says when a lock has moved since the node was asked who has its slot" {
@@ -483,12 +400,6 @@ cpu_of_children() {
   hostile_server moved "127.0.0.1:$BLACK_HOLE_PORT"
   lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
   assert_contains "$stderr" "node 127.0.0.1:$BLACK_HOLE_PORT: no connection within"
-  local mode
-  for mode in moved-escapes moved-huge; do
-    hostile_server "$mode"
-    lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
-    assert_contains "$stderr" 'does not speak the Redis protocol'
-  done
 }
 
 @test "cluster: nodes that announce no name are at the host that was dialed" {

@@ -16,19 +16,6 @@ teardown() { stop_all; }
 half_moves() { cluster_begin_migration "$SLOT" "$@" && cluster_move_keys "$SLOT" "$@" "$LOCK"; }
 arrives() { cluster_move_keys "$SLOT" "$@" && cluster_finish_migration "$SLOT" "$@"; }
 
-# A reader's renewal names two keys. While one of them has moved and the other one has not, no node serves it.
-@test "cluster: a renewal that no node serves while the slot moves is tried until the slot has arrived" {
-  three_nodes C1
-  start_job -s
-  half_moves C1 C2
-  renew_soon
-  wait_for_line "$JOB_ERR" "moves the lock's slot to another node"
-  arrives C1 C2
-  wait_until "$BOUND" has_renewed C2
-  end_job
-  wait_until_clean "${CLUSTER[@]}"
-}
-
 @test "cluster: a job goes on though its lock's key has moved before the others" {
   three_nodes C1
   start_job
@@ -76,7 +63,8 @@ arrives() { cluster_move_keys "$SLOT" "$@" && cluster_finish_migration "$SLOT" "
   assert_sent_sharded C2
 }
 
-# Requests with two keys. Within their time they are sent again.
+# A reader's requests name two keys. While one of them has moved and the other one has not, no node serves them. Within
+# their time they are sent again.
 @test "cluster: a renewal and a leave that begin while the slot is half moved outlast that, in silence" {
   three_nodes C1
   local refused
@@ -143,33 +131,28 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
 
 # ---- a primary that fails --------------------------------------------------------------------
 
-@test "cluster: a job goes on when the primary dies, and the fence rises" {
+# goes_on_after OUTAGE: a job goes on when C1, the primary, meets OUTAGE in the middle of a renewal, and C4 takes over.
+goes_on_after() {
   failing_cluster
   start_job
-  local fence
-  fence=$(<"$READY")
   wait_until "$BOUND" replica_has C4 "$LOCK"
   freeze_in_renewal C1
-  kill_server C1
+  "$1" C1
   await_takeover C1
   wait_until "$BOUND" has_renewed C4
   end_job
   wait_until_clean C4
+}
+
+@test "cluster: a job goes on when the primary dies, and the fence rises" {
+  goes_on_after kill_server
   run -0 "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
-  ((output > fence)) || fail "$output after $fence"
+  ((output > $(<"$READY"))) || fail "$output after $(<"$READY")"
 }
 
 # A process that hangs keeps its connections: the host acknowledges what is sent to it.
 @test "cluster: a job goes on when the primary hangs and another one takes over" {
-  failing_cluster
-  start_job
-  wait_until "$BOUND" replica_has C4 "$LOCK"
-  freeze_in_renewal C1
-  pause_server C1
-  await_takeover C1
-  wait_until "$BOUND" has_renewed C4
-  end_job
-  wait_until_clean C4
+  goes_on_after pause_server
 }
 
 @test "cluster: the lock is released on the new primary, though nothing was renewed there" {

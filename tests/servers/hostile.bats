@@ -55,7 +55,7 @@ all_meet() {
 
 @test "hostile: nodes of a Cluster that send in circles" {
   local mode
-  for mode in moved moved-first moved-flood moved-escapes; do
+  for mode in moved moved-first moved-flood moved-escapes moved-huge; do
     hostile_server "$mode"
     HOSTILE_URI=redis+cluster://127.0.0.1:$HOSTILE_PORT
     meets || fail "mode $mode"
@@ -65,7 +65,7 @@ all_meet() {
 
 @test "hostile: Sentinels" {
   local mode
-  for mode in names-escapes names-much silence; do
+  for mode in names-escapes names-much names-fields silence; do
     hostile_server "$mode"
     HOSTILE_URI=redis+sentinel://127.0.0.1:$HOSTILE_PORT/redlock
     meets || fail "mode $mode"

@@ -7,6 +7,7 @@
 # a file of the test's own, by libnss-wrapper; like every host file it may name one name repeatedly.
 
 load ../lib/common
+load ../lib/beating
 
 # libnss-wrapper reads its file again when that changes, and does not support two threads there (1.1.12: one
 # of them is stuck, or closes a file that is closed). Here each look-up has its turn. After a fork nobody
@@ -35,6 +36,12 @@ setup() {
   HOSTS=$SCRATCH/hosts
   [[ $(LD_PRELOAD=libnss_wrapper.so grep -c nss_wrapper /proc/self/maps 2>/dev/null) != 0 ]] ||
     skip 'libnss-wrapper is not installed'
+  # Sanitizers do not like to be loaded second, nor deep binding.
+  export LD_LIBRARY_PATH=$BATS_FILE_TMPDIR NSS_WRAPPER_HOSTS=$HOSTS NSS_WRAPPER_DISABLE_DEEPBIND=1
+  export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
+  printf '#!/bin/sh\nLD_PRELOAD=${SHIM-turns.so libnss_wrapper.so} exec %q "$@"\n' "$REDLOCK" >"$SCRATCH/redlock"
+  chmod +x "$SCRATCH/redlock"
+  REDLOCK=$SCRATCH/redlock
 }
 teardown() { stop_all; }
 
@@ -44,17 +51,9 @@ hosts() {
   mv "$HOSTS.new" "$HOSTS"
 }
 
-# named ARG…: sets NAMED, the command `redlock ARG…` with these names. Sanitizers do not like to be
-# loaded second, nor deep binding.
-named() {
-  NAMED=(env "LD_LIBRARY_PATH=$BATS_FILE_TMPDIR" "LD_PRELOAD=turns.so libnss_wrapper.so" "NSS_WRAPPER_HOSTS=$HOSTS" NSS_WRAPPER_DISABLE_DEEPBIND=1
-    "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" "$REDLOCK" "$@")
-}
-
 # holds URI: the lock is had, at the first attempt.
 holds() {
-  named run -vv -n -S "$1" L -- echo in
-  timed -0 "${NAMED[@]}"
+  timed -0 "$REDLOCK" run -vv -n -S "$1" L -- echo in
   [[ $output == in ]]
   [[ $(grep -c ': acquire: ' <<<"$stderr") == 1 ]] || fail "$stderr"
 }
@@ -68,8 +67,7 @@ has_ipv6() {
   start_server A --tcp
   hosts 127.0.0.1 db1.test
   holds "redis://db1.test:$A_PORT"
-  named run --server-wait 60s -S "redis://db2.test:$A_PORT" L -- true
-  timed -69 "${NAMED[@]}"
+  timed -69 "$REDLOCK" run --server-wait 60s -S "redis://db2.test:$A_PORT" L -- true
   assert_between 0 "$elapsed" 10000
   assert_contains "$stderr" 'cannot resolve "db2.test": no such host; is the name right?'
 }
@@ -87,8 +85,7 @@ has_ipv6() {
   hosts 127.0.0.2 db1.test 127.0.0.3 db1.test 127.0.0.1 db1.test
   holds "redis://db1.test:$A_PORT"
   # With a short ttl there are 100 ms for all three.
-  named run -vv -n --ttl 1s -S "redis://db1.test:$A_PORT" L -- echo in
-  timed -0 "${NAMED[@]}"
+  run -0 "$REDLOCK" run -vv -n --ttl 1s -S "redis://db1.test:$A_PORT" L -- echo in
 }
 
 @test "names: an address that takes connections and does not answer is passed over the next time" {
@@ -97,32 +94,30 @@ has_ipv6() {
   pause_server B
   hosts 127.0.0.2 db1.test 127.0.0.1 db1.test
   export REDLOCK_SERVER_TIMEOUT=200ms
-  named run -v --server-wait 60s -S "redis://db1.test:$A_PORT" L -- echo in
-  timed "${NAMED[@]}"
-  assert_status 0
+  local words=(run -v --server-wait 60s -S "redis://db1.test:$A_PORT" L -- echo in)
+  run -0 --separate-stderr "$REDLOCK" "${words[@]}"
   [[ $output == in ]]
   resume_server B
   cli B set L other px 600000 >/dev/null
-  background "${NAMED[@]}"
+  background "$REDLOCK" "${words[@]}"
   wait_for_line "$BACKGROUND_ERR" waiting
   pause_server B
-  await "$BACKGROUND_PID"
-  assert_status 0
+  await -0 "$BACKGROUND_PID"
 }
 
 @test "names: all addresses are dead" {
   black_hole 127.0.0.2 "$(free_port)"
   hosts 127.0.0.2 db1.test 127.0.0.3 db1.test
-  named run --server-wait 300ms -S "redis://db1.test:$BLACK_HOLE_PORT" L -- true
-  timed -69 "${NAMED[@]}"
-  assert_contains "$stderr" 'no connection within 1000 ms'
+  finds_none() {
+    run -69 --separate-stderr "$REDLOCK" run --server-wait 300ms -S "redis://db1.test:$BLACK_HOLE_PORT" L -- true
+    assert_contains "$stderr" "$1"
+  }
+  finds_none 'no connection within 1000 ms'
   # The last one fails immediately, and the first one is not given up for that.
   hosts 127.0.0.2 db1.test 255.255.255.255 db1.test
-  timed "${NAMED[@]}"
-  assert_contains "$stderr" 'no connection within 1000 ms'
+  finds_none 'no connection within 1000 ms'
   hosts 127.0.0.3 db1.test 127.0.0.4 db1.test
-  timed -69 "${NAMED[@]}"
-  assert_contains "$stderr" 'connection refused'
+  finds_none 'connection refused'
 }
 
 @test "names: IPv6, and one family that is dead" {
@@ -147,30 +142,27 @@ has_ipv6() {
   local address
   for address in 127.0.0.{2..4}; do black_hole "$address" "$A_PORT"; done
   hosts 127.0.0.2 db1.test 127.0.0.3 db1.test 127.0.0.4 db1.test ::1 db1.test
-  named run -n -S "redis://db1.test:$A_PORT" L -- echo in
-  timed_below 700 -0 "${NAMED[@]}" # the next address has its turn after 250 ms
+  # The next address has its turn after 250 ms.
+  timed_below 700 -0 "$REDLOCK" run -n -S "redis://db1.test:$A_PORT" L -- echo in
 }
 
 @test "names: a resolver that hangs delays neither the other servers nor the end" {
   start_server A --tcp
   start_server B
   mkfifo "$HOSTS" # until somebody writes (numeric addresses ask this resolver, too)
-  named run -vv -n -S "$A_URI" -S "$B_URI" -S "redis://db1.test:$A_PORT" L -- echo in
-  timed_below 900 -0 "${NAMED[@]}" # connecting may take 1 s
-  named run --server-wait 300ms -S "redis://db1.test:$A_PORT" L -- true
-  timed -69 "${NAMED[@]}"
+  # Connecting may take 1 s.
+  timed_below 900 -0 "$REDLOCK" run -vv -n -S "$A_URI" -S "$B_URI" -S "redis://db1.test:$A_PORT" L -- echo in
+  timed -69 "$REDLOCK" run --server-wait 300ms -S "redis://db1.test:$A_PORT" L -- true
   assert_contains "$stderr" 'its name was not resolved within 1000 ms'
   assert_between 0 "$elapsed" 20000
-  named run -S "redis://db1.test:$A_PORT" L -- true
-  background "${NAMED[@]}"
+  background "$REDLOCK" run -S "redis://db1.test:$A_PORT" L -- true
   wait_until "$BOUND" eval '(($(ls "/proc/$BACKGROUND_PID/task" | wc -l) > 1))'
   terminate "$BACKGROUND_PID"
 }
 
 @test "names: a resolver that hangs is not asked again as long as it does" {
   mkfifo "$HOSTS"
-  named run -vv --server-wait 60s -S redis://db1.test L -- echo in
-  background "${NAMED[@]}"
+  background "$REDLOCK" run -vv --server-wait 60s -S redis://db1.test L -- echo in
   wait_until "$BOUND" has_texts "$BACKGROUND_ERR" 'not resolved within 1000 ms' 3
   # The loop's thread, and one for the look-up: it is the same from the first try on.
   [[ $(ls "/proc/$BACKGROUND_PID/task" | wc -l) == 2 ]]
@@ -182,17 +174,13 @@ has_ipv6() {
   start_server C
   start_server D
   hosts 127.0.0.1 db1.test
-  named run -vv --ttl 6s -S "redis://db1.test:$A_PORT" -S "$C_URI" -S "$D_URI" L -- sh -c 'echo in >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$SCRATCH/ready" "$SCRATCH/finish"
-  background "${NAMED[@]}"
-  wait_for "$SCRATCH/ready"
+  start_job -vv --ttl 6s -S "redis://db1.test:$A_PORT" -S "$C_URI" -S "$D_URI"
   wait_for_key A L
   kill_server A
   start_server M --bind 127.0.0.2 --port "$A_PORT"
   hosts 127.0.0.2 db1.test
   wait_for_key M L
-  : >"$SCRATCH/finish"
-  await -7 "$BACKGROUND_PID"
+  end_job
   wait_until "$BOUND" has_no_keys M
 }
 
@@ -200,27 +188,11 @@ has_ipv6() {
   start_server A --tcp
   start_server B
   start_server C
-  cat >"$SCRATCH/slow.c" <<'SLOW'
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <netdb.h>
-#include <stdlib.h>
-#include <unistd.h>
-int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints, struct addrinfo** list) {
-  int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) = dlsym(RTLD_NEXT, "getaddrinfo");
-  while (access(getenv("ANSWER"), F_OK) != 0) usleep(10000);
-  return real("127.0.0.1", port, hints, list);
-}
-SLOW
-  cc -shared -fPIC -o "$SCRATCH/slow.so" "$SCRATCH/slow.c"
-  background env "ANSWER=$SCRATCH/answer" "LD_LIBRARY_PATH=$SCRATCH" LD_PRELOAD=slow.so "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
-    "$REDLOCK" run -vv -S "redis://localhost:$A_PORT" -S "$B_URI" -S "$C_URI" L -- \
-    sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' \
-    job "$SCRATCH/ready" "$SCRATCH/finish"
-  wait_for "$SCRATCH/ready"
-  refute_contains "$(<"$BACKGROUND_ERR")" localhost
-  : >"$SCRATCH/answer"
+  preload slow_resolver.c
+  export SHIM ANSWER=$SCRATCH/answer
+  start_job -vv -S "redis://db1.test:$A_PORT" -S "$B_URI" -S "$C_URI"
+  refute_contains "$(<"$JOB_ERR")" db1.test
+  : >"$ANSWER"
   wait_until 8 has_key A L # one that never ends is waited for for 10 s
-  : >"$SCRATCH/finish"
-  await -7 "$BACKGROUND_PID"
+  end_job
 }

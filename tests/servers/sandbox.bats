@@ -69,8 +69,13 @@ assert_nothing_left() {
 @test "redlock run works inside, without any setting; passwords meant for other servers do not get in" {
   export REDLOCK_PASSWORD=secret REDLOCK_PASSWORD_FILE=/nowhere REDISCLI_AUTH=secret
   export REDLOCK_SERVERS=redis://nowhere REDLOCK_CONFIG=/nowhere REDLOCK_RESTART_GRACE=1h
-  run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
-  [[ $output == locked ]]
+  local kind
+  for kind in --servers=1 --cluster --sentinel; do
+    run -0 --separate-stderr "$REDLOCK" sandbox "$kind" -- "$REDLOCK" run name -- sh -c '
+      echo locked
+      "$REDLOCK" run -n --no-reentrant name -- echo twice 2>/dev/null || echo $?'
+    [[ $output == $'locked\n1' && -z $stderr ]] || fail "$kind: $output" "$stderr"
+  done
 }
 
 @test "the command's words and its standard streams are passed on untouched" {
@@ -97,14 +102,10 @@ SHIM
   directory_empty
 }
 
-@test "the command's exit status is the sandbox's" {
-  run -0 "$REDLOCK" sandbox -N 1 -- true
+@test "the command's exit status is the sandbox's; 127 for one that is not there, 126 for one that cannot be executed" {
+  LC_ALL=xx_XX.UTF-8 run -0 "$REDLOCK" sandbox -N 1 -- true # a locale that is not installed does not matter
   run -7 "$REDLOCK" sandbox -N 1 -- sh -c 'exit 7'
   run -137 "$REDLOCK" sandbox -N 1 -- sh -c 'kill -KILL $$'
-  directory_empty
-}
-
-@test "a command that is not there: 127; one that cannot be executed: 126" {
   run -127 "$REDLOCK" sandbox -N 1 -- no-such-command
   [[ $output == 'redlock: cannot run no-such-command: No such file or directory' ]]
   run -126 "$REDLOCK" sandbox -N 1 -- /dev/null
@@ -120,32 +121,26 @@ SHIM
   done
 }
 
-@test "TERM and HUP go to the command, and its status comes back" {
-  start_sandbox 1
-  kill -TERM "$SANDBOX"
-  await -9 "$SANDBOX"
-  [[ $(<"$SCRATCH/job.signals") == TERM ]]
-  assert_nothing_left
-
-  rm "$SCRATCH"/job*
-  start_sandbox 1
-  kill -HUP "$SANDBOX"
-  await -8 "$SANDBOX"
-  [[ $(<"$SCRATCH/job.signals") == HUP ]]
-  assert_nothing_left
+@test "TERM and HUP go to the command, and its status comes back; another signal ends the sandbox" {
+  local signal status heard
+  while read -r signal status heard; do
+    rm -f "$SCRATCH"/job*
+    start_sandbox 1
+    kill -"$signal" "$SANDBOX"
+    await -"$status" "$SANDBOX"
+    wait_gone "$JOB"
+    [[ $(cat "$SCRATCH/job.signals") == "$heard" ]] || fail "$signal: the job got $(cat "$SCRATCH/job.signals")"
+    assert_nothing_left
+  done <<<'TERM 9 TERM
+HUP 8 HUP
+USR1 138 TERM'
 }
 
-@test "INT to the sandbox is the command's business, any other signal ends the sandbox" {
+@test "INT to the sandbox is the command's business" {
   start_sandbox 1
   kill -INT "$SANDBOX"
   kill -TERM "$JOB"
   await -9 "$SANDBOX"
-
-  rm "$SCRATCH"/job*
-  start_sandbox 1
-  kill -USR1 "$SANDBOX"
-  await -138 "$SANDBOX"
-  assert_nothing_left
 }
 
 @test "under nohup a hang-up does nothing" {
@@ -169,12 +164,16 @@ while True:
 }
 
 @test "killed by SIGKILL: no server and no directory is left, and the command is told" {
-  start_sandbox 3
-  kill -KILL "$SANDBOX"
-  await -137 "$SANDBOX"
-  assert_nothing_left
-  wait_gone "$JOB"
-  [[ $(<"$SCRATCH/job.signals") == TERM ]]
+  local kind
+  for kind in --servers=6 --cluster --sentinel; do
+    rm -f "$SCRATCH"/job*
+    start_sandbox 6 "$kind"
+    kill -KILL "$SANDBOX"
+    await -137 "$SANDBOX"
+    assert_nothing_left
+    wait_gone "$JOB"
+    [[ $(<"$SCRATCH/job.signals") == TERM ]] || fail "$kind: the command was not told"
+  done
 }
 
 @test "the keeper killed by SIGKILL: servers go immediately, the directory at the end" {
@@ -251,10 +250,6 @@ END
   directory_empty
 }
 
-@test "a locale that is not installed does not matter" {
-  LC_ALL=xx_XX.UTF-8 run -0 "$REDLOCK" sandbox -N 1 -- true
-}
-
 @test "TMPDIR with odd characters, relative, too long for a socket, or not there" {
   cd "$TMPDIR"
   mkdir '% #é'
@@ -283,9 +278,14 @@ END
 }
 
 @test "on a terminal it says what was started and how to leave" {
-  run -0 script -qec "'$REDLOCK' sandbox -N 2 -- true" /dev/null </dev/null
-  assert_contains "$output" "2 private servers in $TMPDIR/redlock-sandbox." 'gone when true ends'
-  refute_contains "$output" 'try: '
+  local kind what
+  while read -r kind what; do
+    run -0 script -qec "'$REDLOCK' sandbox $kind -- true" /dev/null </dev/null
+    assert_contains "$output" "redlock: $what in $TMPDIR/redlock-sandbox." 'gone when true ends'
+    refute_contains "$output" 'try: '
+  done <<<'--servers=2 2 private servers
+--cluster a private Redis Cluster (3 primaries, 3 replicas)
+--sentinel a private primary with 2 replicas and 3 Sentinels'
 }
 
 @test "the shell has a prompt that names the sandbox, and two things to try" {
@@ -314,33 +314,24 @@ END
     done | tr "\n" " "
     for node in "${nodes[@]}"; do
       port=${node#*:}
-      redis-cli -p "$port" cluster info | tr -d "\r" | grep -E "state|known|slots_ok" | tr "\n" " "
+      redis-cli -p "$port" cluster info | tr -d "\r" | grep -E "state|known|slots_ok|my_epoch" | tr "\n" " "
       redis-cli -p "$port" info replication | tr -d "\r" | grep -E "^role|^master_link_status|connected_slaves" | tr "\n" " "
       redis-cli -p "$port" cluster slots | grep -cx -- "${node%:*}" | tr "\n" " "
       env -u REDISCLI_AUTH redis-cli -p "$port" ping | grep -o NOAUTH
     done
     redis-cli -c -p "${nodes[0]#*:}" set some-key there
     redis-cli -c -p "${nodes[2]#*:}" get some-key'
-  local primary='cluster_state:ok cluster_slots_ok:16384 cluster_known_nodes:6 role:master connected_slaves:1'
-  local replica='cluster_state:ok cluster_slots_ok:16384 cluster_known_nodes:6 role:slave master_link_status:up connected_slaves:0'
+  local i cluster='cluster_state:ok cluster_slots_ok:16384 cluster_known_nodes:6 cluster_my_epoch:1'
   [[ ${#lines[@]} == 8 ]] || fail "$output" "$stderr"
   [[ ${lines[0]} == '3 3 3 3 3 3 '* ]] || fail "$output"
   lines[0]=${lines[0]#3 3 3 3 3 3 }
-  for i in 0 1 2; do [[ ${lines[i]} == "$primary "*' NOAUTH' ]] || fail "$output"; done
-  for i in 3 4 5; do [[ ${lines[i]} == "$replica "*' NOAUTH' ]] || fail "$output"; done
+  for i in 0 1 2; do # each primary has an epoch of its own: with the same one, a slot that moves may have two owners
+    [[ ${lines[i]} == "$cluster$((i + 1)) role:master connected_slaves:1 "*' NOAUTH' ]] || fail "$output"
+    [[ ${lines[i + 3]} == "$cluster"*' role:slave master_link_status:up connected_slaves:0 '*' NOAUTH' ]] || fail "$output"
+  done
   [[ ${lines[6]} == OK && ${lines[7]} == there ]]
   [[ -z $stderr ]]
   directory_empty
-}
-
-# Two with the same one would choose new ones later. A slot that moves to another node before that may have two owners.
-@test "--cluster: every primary has an epoch of its own" {
-  run "$REDLOCK" sandbox --cluster -- bash -c '
-    IFS=, read -ra nodes <<<"${REDLOCK_SERVERS#*@}"
-    for node in "${nodes[@]:0:3}"; do
-      redis-cli -p "${node#*:}" cluster info | tr -d "\r" | sed -n "s/cluster_my_epoch://p"
-    done'
-  [[ $status == 0 && $output == $'11\n12\n13' ]] || fail "$status" "$output"
 }
 
 @test "--cluster: a replica takes over, and keeps what its primary had" {
@@ -413,18 +404,6 @@ END
   done
 }
 
-@test "--cluster, --sentinel: killed by SIGKILL, nothing is left" {
-  local kind
-  for kind in --cluster --sentinel; do
-    rm -f "$SCRATCH"/job*
-    start_sandbox 6 "$kind"
-    kill -KILL "$SANDBOX"
-    await -137 "$SANDBOX"
-    assert_nothing_left
-    wait_gone "$JOB"
-  done
-}
-
 @test "--cluster, --sentinel: several at the same time" {
   local pids=() pid
   for kind in --cluster --sentinel --cluster --sentinel; do
@@ -480,21 +459,3 @@ END
   done
 }
 
-@test "--cluster, --sentinel: on a terminal it says what was started" {
-  run -0 script -qec "'$REDLOCK' sandbox --cluster -- true" /dev/null </dev/null
-  assert_contains "$output" "redlock: a private Redis Cluster (3 primaries, 3 replicas) in $TMPDIR/redlock-sandbox."
-  run -0 script -qec "'$REDLOCK' sandbox --sentinel -- true" /dev/null </dev/null
-  assert_contains "$output" "redlock: a private primary with 2 replicas and 3 Sentinels in $TMPDIR/redlock-sandbox."
-}
-
-@test "--cluster, --sentinel: redlock run works inside, without any setting" {
-  export REDLOCK_PASSWORD=secret REDLOCK_PASSWORD_FILE=/nowhere REDISCLI_AUTH=secret
-  local kind
-  for kind in --cluster --sentinel; do
-    run -0 --separate-stderr "$REDLOCK" sandbox "$kind" -- "$REDLOCK" run name -- sh -c '
-      echo locked
-      "$REDLOCK" run -n --no-reentrant name -- echo twice 2>/dev/null || echo $?'
-    [[ $output == $'locked\n1' ]] || fail "$kind: $output" "$stderr"
-    [[ -z $stderr ]] || fail "$kind: $stderr"
-  done
-}

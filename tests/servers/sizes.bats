@@ -30,25 +30,26 @@ server_time() {
 }
 
 declare -gA TEXT
-# script NAME KEYS KEY… ARG…: the server runs that script; sets $answer, and fails if it takes it long.
+# script WORD NAME KEYS KEY… ARG…: the server runs that script, without taking long; the first word of its answer matches
+# the pattern WORD. Sets $answer.
 script() {
-  local before
-  [[ -v TEXT[$1] ]] || TEXT[$1]=$(script_of "$1")
+  local before took
+  [[ -v TEXT[$2] ]] || TEXT[$2]=$(script_of "$2")
   before=$(server_time)
-  answer=$(ask_server "$A_SOCKET" eval "${TEXT[$1]}" "${@:2}" 2>&1 | tr -d '\0')
+  answer=$(ask_server "$A_SOCKET" eval "${TEXT[$2]}" "${@:3}" 2>&1 | tr -d '\0')
   took=$((($(server_time) - before) / 1000))
-  ((took < MOST)) || fail "$1 took the server $took ms: ${answer:0:200}"
+  ((took < MOST)) || fail "$2 took the server $took ms: ${answer:0:200}"
+  # shellcheck disable=SC2053 # a pattern
+  [[ ${answer%%$'\n'*} == $1 ]] || fail "$2: not $1: ${answer:0:200}"
 }
 
-# answers WORD: the first word of the last answer.
-answers() { [[ ${answer%%$'\n'*} == "$1" ]] || fail "it is not $1: ${answer:0:200}"; }
-
-# acquire TOKEN [HOLD [PERIOD]]: that script, without a restart grace, in the queue as $WAITER with the ticket 5.
+# acquire WORD TOKEN [HOLD [PERIOD]]: that script, without a restart grace, in the queue as $WAITER with the ticket 5.
 WAITER=
 acquire() {
   local keys=(4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead')
-  [[ -z ${3-} ]] || keys=(5 "${keys[@]:1}" 'redlock:{L}:done')
-  script acquire "${keys[@]}" "$1" 60000 '{"pid":1}' 0 60000 "${2:-$1}" "$WAITER" "${WAITER:+5}" "$LINE" 0123abcd ${3+"$3"}
+  [[ -z ${4-} ]] || keys=(5 "${keys[@]:1}" 'redlock:{L}:done')
+  script "$1" acquire "${keys[@]}" "$2" 60000 '{"pid":1}' 0 60000 "${3:-$2}" "$WAITER" "${WAITER:+5}" "$LINE" 0123abcd \
+    ${4+"$4"}
 }
 
 # plant KEY FIELD PATTERN [MB]: 1 MB of that in the field, or this many.
@@ -192,19 +193,15 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
 }
 
 @test "sizes: no command reads what somebody has added to the readers" {
-  bears readers -s
-  bears readers --slots 2
-  bears 'dead readers' -s
-  bears 'dead readers' --slots 2
-  bears 'many readers' -s
-  bears 'many readers' --slots 2
-  bears 'long readers after expired ones' -s
-  bears 'long readers after expired ones' --slots 2
+  local kind
+  for kind in readers 'dead readers' 'many readers' 'long readers after expired ones'; do
+    bears "$kind" -s
+    bears "$kind" --slots 2
+  done
   bears 'a long reader' -s
 }
 
 @test "sizes: no command reads what somebody has added to the queue" {
-  local kind
   bears queue
   bears queue --slots 2
   bears 'dead queue' -s
@@ -219,27 +216,17 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
 
 @test "sizes: a foreign value of 20 MB costs no script time" {
   cli A setrange L 20000000 x >/dev/null
-  acquire "$TOKEN"
-  answers refused
+  acquire refused "$TOKEN"
   ((${#answer} < 2000)) || fail "it is answered whole: ${#answer} bytes"
-  script commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 5
-  answers not_committed
-  script renew 1 L "$TOKEN" 60000
-  answers not_mine
-  script release 1 L "$TOKEN"
-  answers not_mine
-  script repair 3 L "$HOLDER" "$FENCE" "$TOKEN" 60000 '{"pid":1}'
-  answers refused
-  script leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
-  answers not_mine
-  script leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
-  answers not_mine
-  script revoke 1 L "$TOKEN" "revoked:$TOKEN {}" channel
-  answers not_mine
-  script look 2 L "$HOLDER"
-  answers seen
-  script remove 1 L string other '' ''
-  answers not_mine
+  script not_committed commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 5
+  script not_mine renew 1 L "$TOKEN" 60000
+  script not_mine release 1 L "$TOKEN"
+  script refused repair 3 L "$HOLDER" "$FENCE" "$TOKEN" 60000 '{"pid":1}'
+  script not_mine leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
+  script not_mine leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
+  script not_mine revoke 1 L "$TOKEN" "revoked:$TOKEN {}" channel
+  script seen look 2 L "$HOLDER"
+  script not_mine remove 1 L string other '' ''
   [[ $(cli A strlen L) == 20000001 ]] || fail "it was changed"
   run -0 "$REDLOCK" release --force --now --yes L
   assert_no_key A L
@@ -247,48 +234,36 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
 
 @test "sizes: a mark of 20 MB costs no script time" {
   cli A setrange 'redlock:{L}:done' 20000000 x >/dev/null
-  script 'done' 1 'redlock:{L}:done'
-  answers missing
-  script mark 1 'redlock:{L}:done' 1 60000 '{"pid":1}' 0
-  answers marked
-  script unmark 1 'redlock:{L}:done' '{"pid":1}'
-  answers missing
-  acquire "$TOKEN" "$TOKEN" 60000
-  answers granted
+  script missing 'done' 1 'redlock:{L}:done'
+  script marked mark 1 'redlock:{L}:done' 1 60000 '{"pid":1}' 0
+  script missing unmark 1 'redlock:{L}:done' '{"pid":1}'
+  acquire granted "$TOKEN" "$TOKEN" 60000
 }
 
 @test "sizes: an unmark of a mark that is longer than any value of a lock" {
   local mark
   printf -v mark '1 {"pid":%01500d}' 1
   cli A set 'redlock:{L}:done' "$mark" >/dev/null
-  script unmark 1 'redlock:{L}:done' "${mark#* }"
-  answers released
+  script released unmark 1 'redlock:{L}:done' "${mark#* }"
 }
 
 @test "sizes: fields of 1 MB in the holder hash cost no script time" {
   local text field
   for text in "${HOSTILE[@]}"; do
     cli A flushall >/dev/null
-    acquire "$TOKEN"
-    answers granted
+    acquire granted "$TOKEN"
     for field in "$TOKEN" "fence:$TOKEN" "holds:$TOKEN" "keep:$TOKEN"; do plant "$HOLDER" "$field" "$text"; done
-    acquire "$TOKEN"
-    answers granted
+    acquire granted "$TOKEN"
     plant "$HOLDER" "holds:$TOKEN" "$text"
-    acquire "$TOKEN" "$OTHER"
-    [[ $answer == HOLDS* ]] || fail "$answer"
-    acquire "$OTHER"
-    answers refused
-    script look 2 L "$HOLDER"
-    answers seen
+    acquire 'HOLDS*' "$TOKEN" "$OTHER"
+    acquire refused "$OTHER"
+    script seen look 2 L "$HOLDER"
     plant "$HOLDER" "$TOKEN" "$text"
-    script hold 1 "$HOLDER" "$TOKEN" "$OTHER" 60000 70000
-    script commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 5
-    answers not_committed
+    script '*' hold 1 "$HOLDER" "$TOKEN" "$OTHER" 60000 70000
+    script not_committed commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 5
     for field in "holds:$TOKEN" "keep:$TOKEN"; do plant "$HOLDER" "$field" "$text"; done
     # Whoever has the lock gives it back.
-    script leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
-    answers released
+    script released leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
     assert_no_key A L
   done
 }
@@ -297,27 +272,19 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
   local text
   for text in "${HOSTILE[@]}"; do
     cli A flushall >/dev/null
-    acquire "$TOKEN"
-    answers granted
+    acquire granted "$TOKEN"
     plant "$FENCE" released "$text"
     plant "$FENCE" run_id "$text"
-    script inquire 1 "$FENCE" "$TOKEN"
-    answers missing
-    script repair 3 L "$HOLDER" "$FENCE" "$TOKEN" 60000 '{"pid":1}'
-    answers granted
-    script commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 9000000000000
-    answers not_committed
-    script leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
-    answers released
+    script missing inquire 1 "$FENCE" "$TOKEN"
+    script granted repair 3 L "$HOLDER" "$FENCE" "$TOKEN" 60000 '{"pid":1}'
+    script not_committed commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 9000000000000
+    script released leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
     # What could not be read has made room for what is so.
     [[ $(cli A hget "$FENCE" released) == "$TOKEN "* ]] || fail "the release is not noted"
-    script inquire 1 "$FENCE" "$TOKEN"
-    answers released
-    acquire "$OTHER"
-    answers granted
+    script released inquire 1 "$FENCE" "$TOKEN"
+    acquire granted "$OTHER"
     plant "$FENCE" value "$text"
-    script commit 3 L "$HOLDER" "$FENCE" "$OTHER" 9000000000000
-    answers not_committed
+    script not_committed commit 3 L "$HOLDER" "$FENCE" "$OTHER" 9000000000000
   done
 }
 
@@ -328,17 +295,13 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
   plant "${KEYS[2]}" two '1 ' 4
   plant "${KEYS[2]}" mark:three x 4
   cli A setrange "${KEYS[3]}" 20000000 x >/dev/null
-  script waiting 3 "${KEYS[@]:0:3}"
-  answers waiting
-  script join_queue 1 L "$LINE" four '{"pid":1}' 4
-  answers joined
+  script waiting waiting 3 "${KEYS[@]:0:3}"
+  script joined join_queue 1 L "$LINE" four '{"pid":1}' 4
   [[ $(cli A zrange "${KEYS[0]}" 0 -1) == $'two\nthree\nfour' ]] || fail "$(cli A zrange "${KEYS[0]}" 0 -1)"
   cli A set L somebody >/dev/null
-  WAITER=four acquire "$TOKEN"
-  answers refused
+  WAITER=four acquire refused "$TOKEN"
   cli A del L >/dev/null
-  WAITER=four acquire "$TOKEN"
-  answers turn
+  WAITER=four acquire turn "$TOKEN"
 }
 
 @test "sizes: thousands in the queue cost no script time" {
@@ -348,40 +311,33 @@ lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
       redis.call("HSET", KEYS[3], at, "{}")
     end' 3 "${KEYS[@]:0:3}" >/dev/null
   local MOST=10
-  script waiting 3 "${KEYS[@]:0:3}"
-  answers waiting
-  script join_queue 1 L "$LINE" me '{"pid":1}' 100001
-  answers joined
-  script hand_on 1 L "$LINE" ''
-  answers free
-  script hand_on 1 L "$LINE" me
-  answers free
+  script waiting waiting 3 "${KEYS[@]:0:3}"
+  script joined join_queue 1 L "$LINE" me '{"pid":1}' 100001
+  script free hand_on 1 L "$LINE" ''
+  script free hand_on 1 L "$LINE" me
   cli A set L somebody >/dev/null
-  WAITER=me acquire "$TOKEN"
-  answers refused
-  acquire "$OTHER"
-  answers refused
+  WAITER=me acquire refused "$TOKEN"
+  acquire refused "$OTHER"
 }
 
 @test "sizes: more holds than would be read are not taken" {
-  acquire "$TOKEN"
+  acquire granted "$TOKEN"
   cli A eval 'local holds = {}
     for i = 1, 1180 do holds[i] = string.format(" f%039d 9999999999999", i) end
     redis.call("HSET", KEYS[1], ARGV[1], table.concat(holds) .. redis.call("HGET", KEYS[1], ARGV[1]))' 1 \
     "$HOLDER" "holds:$TOKEN" >/dev/null
   local joined
   for joined in {1..20}; do
-    acquire "$TOKEN" "$(printf %040x "$joined")"
-    [[ ${answer%%$'\n'*} == granted ]] || break
+    acquire '@(granted|HOLDS*)' "$TOKEN" "$(printf %040x "$joined")"
+    [[ $answer == granted* ]] || break
   done
   [[ $answer == HOLDS* ]] || fail "$answer"
   ((joined > 1)) || fail "none was taken"
   (($(cli A hstrlen "$HOLDER" "holds:$TOKEN") <= 65536)) || fail "it has grown too long"
   # All are counted, and the one that took the lock does not end it for them.
-  script look 2 L "$HOLDER"
+  script seen look 2 L "$HOLDER"
   [[ $answer == *$'\n'$((1180 + joined))$'\n'* ]] || fail "$answer"
-  script leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
-  answers kept
+  script kept leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
 }
 
 # plant_members KEY SCORE: 12 members of 1 MB.
@@ -392,29 +348,26 @@ plant_members() {
 
 @test "sizes: waiters with names of 1 MB cost little script time, and are gone after the next request" {
   plant_members "${KEYS[0]}" 1
-  script hand_on 1 L "$LINE" ''
+  script '*' hand_on 1 L "$LINE" ''
   [[ $(cli A exists "${KEYS[0]}") == 0 ]] || fail "$(cli A zcard "${KEYS[0]}") are left"
   local score
   for score in 1 inf; do
     plant_members "${KEYS[1]}" "$score"
-    script join_queue 1 L "$LINE" four '{"pid":1}' 5
-    script join_queue 1 L "$LINE" four '{"pid":1}' 5
+    script '*' join_queue 1 L "$LINE" four '{"pid":1}' 5
+    script '*' join_queue 1 L "$LINE" four '{"pid":1}' 5
     [[ $(cli A zrange "${KEYS[1]}" 0 -1) == four ]] || fail "$(cli A zcard "${KEYS[1]}") are left"
   done
   plant_members "${KEYS[0]}" 1
-  WAITER=five acquire "$TOKEN"
-  answers granted
+  WAITER=five acquire granted "$TOKEN"
 }
 
 @test "sizes: without the permission to ask for sizes all goes on" {
   server_at_least 6 || skip 'this server knows no users (Redis 6)'
   cli A acl setuser default -strlen -hstrlen -getrange >/dev/null
   run -0 "$REDLOCK" run L -- "$REDLOCK" run L -- true
-  acquire "$TOKEN"
-  answers granted
+  acquire granted "$TOKEN"
   run -1 "$REDLOCK" run -n L -- true
-  script leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
-  answers released
+  script released leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
   cli A setrange L 2000 x >/dev/null
   run -1 "$REDLOCK" run -n L -- true
   # A waiter in the queue has its turn, once.
@@ -424,21 +377,20 @@ plant_members() {
   for _ in {1..20}; do
     # It has just asked, or within the next 500 ms.
     cli A zadd "${KEYS[1]}" "$(($(now_ms) + 20400))" one >/dev/null
-    acquire "$TOKEN"
+    acquire '*' "$TOKEN"
     [[ $answer == granted* ]] || break
     cli A del L >/dev/null
     cli A zadd "${KEYS[0]}" 1 one >/dev/null
   done
-  answers turn
+  [[ $answer == turn* ]] || fail "$answer"
   cli A del "${KEYS[3]}" >/dev/null
-  acquire "$TOKEN"
-  answers granted
+  acquire granted "$TOKEN"
   cli A zadd "${KEYS[0]}" 1 one >/dev/null
   # And a turn is read. On a machine so slow that it ends before, once more.
   for _ in {1..20}; do
     cli A del L >/dev/null
     cli A set "${KEYS[3]}" one px 500 >/dev/null
-    acquire "$TOKEN"
+    acquire '*' "$TOKEN"
     [[ $answer != turn$'\n'one* ]] || break
   done
   [[ $answer == turn$'\n'one* ]] || fail "$answer"

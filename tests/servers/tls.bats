@@ -37,10 +37,10 @@ holds() {
   [[ $output == in && -z $stderr ]] || fail "$stderr"
 }
 
-# assert_no_connection URI ARG… -- TEXT…: this server can never be used, and so the run ends immediately with 69
-# and one line that has the URI as it may be shown ($SHOWN, or the URI) and each TEXT.
+# assert_no_connection URI ARG… -- TEXT…: this server can never be used, and so the run ends immediately with 69 and one
+# line that has the URI and each TEXT.
 assert_no_connection() {
-  local uri=$1 arguments=() text
+  local uri=$1 arguments=()
   shift
   while [[ $1 != -- ]]; do
     arguments+=("$1")
@@ -49,8 +49,7 @@ assert_no_connection() {
   timed -69 "$REDLOCK" run --server-wait 60s -S "$uri" "${arguments[@]}" L -- touch "$SCRATCH/ran"
   assert_between 0 "$elapsed" 10000
   [[ -z $output && ! -e $SCRATCH/ran ]]
-  assert_one_line "$stderr"
-  for text in "${SHOWN-$uri}: " "${@:2}"; do assert_contains "$stderr" "$text"; done
+  assert_one_line "$stderr" "$uri: " "${@:2}"
 }
 
 # misconfigured TEXT ARG…: 78 with one line that has TEXT, before anything is connected to.
@@ -71,26 +70,16 @@ misconfigured() {
     servers+=(-S "rediss://cron:s3cret@127.0.0.1:$port/2")
   done
   servers[1]="valkeys://cron:s3cret@localhost:$A_TLS_PORT"
-  background "$REDLOCK" run -vv --ttl 3s "${servers[@]}" L -- \
-    sh -c 'echo "$REDLOCK_FENCE" >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' \
-    job "$SCRATCH/ready" "$SCRATCH/finish"
-  wait_for_line "$BACKGROUND_ERR" 'renew: renewed'
+  start_job -vv --ttl 3s "${servers[@]}"
+  wait_for_line "$JOB_ERR" 'renew: renewed'
   wait_for_key A L
   in_two() { [[ $(cli B -n 2 exists L) == 1 ]]; }
   wait_until "$BOUND" in_two
   run -1 "$REDLOCK" run -n "${servers[@]}" L -- true
-  : >"$SCRATCH/finish"
-  await -7 "$BACKGROUND_PID"
+  end_job
   assert_contains "$stderr" "rediss://cron:***@localhost:$A_TLS_PORT: acquire: granted"
   refute_contains "$stderr" s3cret
   for server in A B C; do wait_until "$BOUND" has_no_keys "$server"; done
-}
-
-@test "tls: 1.2 and 1.3" {
-  start_tls_server A server --tls-protocols TLSv1.2
-  start_tls_server B server --tls-protocols TLSv1.3
-  holds -S "$A_TLS_URI"
-  holds -S "$B_TLS_URI"
 }
 
 @test "tls: trust in a file, in a directory, in the system's store, in one certificate, in a middle" {
@@ -118,15 +107,10 @@ misconfigured() {
   assert_no_connection "$B_TLS_URI" -- 'self-signed' --tls-ca
 }
 
-@test "tls: a wrong name that was resolved" {
-  needs_localhost
-  start_tls_server A elsewhere
-  assert_no_connection "rediss://localhost:$A_TLS_PORT" -- 'not for "localhost"'
-}
-
 @test "tls: a wrong name, and which it has; --tls-sni says which it should have" {
   start_tls_server A elsewhere
   assert_no_connection "$A_TLS_URI" -- 'not for "127.0.0.1"' 'it is for DNS:db9.example, DNS:*.db.example, IP Address:10.0.0.1' --tls-sni
+  ! getent ahostsv4 localhost >/dev/null || assert_no_connection "rediss://localhost:$A_TLS_PORT" -- 'not for "localhost"'
   holds -S "$A_TLS_URI" --tls-sni db9.example
   REDLOCK_TLS_SNI=a.db.example holds -S "$A_TLS_URI"
   assert_no_connection "$A_TLS_URI" --tls-sni a.b.db.example -- 'not for "a.b.db.example"'
@@ -267,18 +251,6 @@ config"
 
 # ---- one of several --------------------------------------------------------------------------
 
-@test "tls: one server that cannot be believed is nobody's trouble, two are the end" {
-  start_tls_server A server
-  start_tls_server B expired
-  start_tls_server C server
-  run -0 --separate-stderr "$REDLOCK" run -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- echo in
-  [[ $output == in ]]
-  start_tls_server D expired
-  timed -69 "$REDLOCK" run --server-wait 60s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$D_TLS_URI" L -- true
-  assert_between 0 "$elapsed" 10000
-  wait_until "$BOUND" has_no_keys A
-}
-
 @test "tls: a server that stops in the handshake delays nobody" {
   start_tls_server A server
   start_tls_server B server
@@ -323,30 +295,14 @@ PARTS
   holds -S "$A_TLS_URI" --tls-sni 127.0.0.1%lo
 }
 
-@test "tls: a server that is restarted is connected to again, and the lock put back" {
-  start_tls_server A server
-  start_tls_server B server
-  start_tls_server C server
-  background "$REDLOCK" run -vv --ttl 3s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- \
-    sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' \
-    job "$SCRATCH/ready" "$SCRATCH/finish"
-  wait_for "$SCRATCH/ready"
-  restart_server B
-  wait_for_line "$BACKGROUND_ERR" "$B_TLS_URI: repair: granted"
-  : >"$SCRATCH/finish"
-  await -7 "$BACKGROUND_PID"
-}
-
 @test "tls: one connection from the acquire to the release, though a worker goes on with it, and one to listen" {
   start_tls_server A server
   local before after
   before=$(cli A info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
   # No answer is given up for being late. It renews as soon as it listens.
-  background "$REDLOCK" run -vv --ttl 30s --server-timeout 3s -S "$A_TLS_URI" L -- \
-    sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/finish"
-  wait_for_line "$BACKGROUND_ERR" 'renew: renewed'
-  : >"$SCRATCH/finish"
-  await -0 "$BACKGROUND_PID"
+  start_job -vv --ttl 30s --server-timeout 3s -S "$A_TLS_URI"
+  wait_for_line "$JOB_ERR" 'renew: renewed'
+  end_job
   refute_contains "$stderr" closed
   after=$(cli A info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
   ((after == before + 3)) || fail "$((after - before - 1)) connections" # ours, and the one that asks
@@ -354,12 +310,9 @@ PARTS
 
 @test "tls: check tells until when the certificate is good" {
   make_certificate soon ca IP:127.0.0.1 20200101000000Z "$(date -u -d '+3 days +1 hour' +%Y%m%d%H%M%SZ)"
-  start_tls_server A server
-  start_tls_server B soon
-  run --separate-stderr "$REDLOCK" check -v -S "$A_TLS_URI"
-  [[ $output =~ ok\ +certificate\ +'the certificate expires in ' ]] || fail "$output" "$stderr"
-  run --separate-stderr "$REDLOCK" check -S "$B_TLS_URI"
-  [[ $output =~ ^"$B_TLS_URI".*warning\ +certificate\ +'the certificate expires in 3d ' ]] || fail "$output" "$stderr"
+  start_tls_server A soon
+  run --separate-stderr "$REDLOCK" check -S "$A_TLS_URI"
+  [[ $output =~ ^"$A_TLS_URI".*warning\ +certificate\ +'the certificate expires in 3d ' ]] || fail "$output" "$stderr"
   run -69 --separate-stderr "$REDLOCK" check -S "$A_TLS_URI" --tls-ca "$TLS/other.crt"
   assert_contains "$output" 'not trusted here'
 }
@@ -377,17 +330,14 @@ PARTS
 
 @test "tls: a keeper goes on with the connections of the one that has acquired" {
   start_tls_server A server
-  local token pid
-  sleep 60 3>&- &
-  pid=$!
-  STARTED+=("$pid")
-  token=$("$REDLOCK" acquire -S "$A_TLS_URI" --ttl 2s --keep-for "$pid" L)
+  local token before
+  background sleep 60
+  token=$("$REDLOCK" acquire -S "$A_TLS_URI" --ttl 2s --keep-for "$BACKGROUND_PID" L)
   connections() { cli A client list | sed -n 's/ addr=127.*//p' | sort; }
-  local before
   before=$(connections)
   outlast A L
   [[ $(connections) == "$before" ]] || fail "it has made another connection: $before" "$(connections)"
   [[ $(cli A get L) == "$token" ]]
-  kill -KILL "$pid"
+  kill -KILL "$BACKGROUND_PID"
   wait_until "$BOUND" has_no_keys A
 }

@@ -21,7 +21,7 @@ refuses() {
 
 @test "help is data: stdout, status 0, needs no server" {
   local words
-  for words in --help -h help 'run --help' 'run -h' 'help run' 'sandbox --help' 'help sandbox' 'run L --help'; do
+  for words in --help 'help run' 'sandbox -h'; do
     # shellcheck disable=SC2086
     run -0 --separate-stderr "$REDLOCK" $words
     [[ -z $stderr ]]
@@ -30,17 +30,14 @@ refuses() {
 }
 
 @test "version" {
-  local words
-  for words in --version -V 'run --version' 'run -V'; do
-    # shellcheck disable=SC2086
-    run -0 --separate-stderr "$REDLOCK" $words
-    # The first line is the version alone. The numbers below it are those of the libraries that are linked in.
-    [[ ${lines[0]} =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"
-    grep -qxF "${lines[1]#protocol }." <(sed -n 's/^It is protocol version //p' "$SOURCE/man/redlock-protocol.7") ||
-      fail "not the protocol of redlock-protocol(7): ${lines[1]}"
-    grep -qxF "hiredis $(pkg-config --modversion hiredis)" <<<"$output" || fail "$output"
-    [[ $output =~ $'\ncompiler '(GNU|Clang)\ [0-9]+\. ]] || fail "$output"
-  done
+  run -0 --separate-stderr "$REDLOCK" --version
+  # The first line is the version alone. The numbers below it are those of the libraries that are linked in.
+  [[ ${lines[0]} =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"
+  grep -qxF "${lines[1]#protocol }." <(sed -n 's/^It is protocol version //p' "$SOURCE/man/redlock-protocol.7") ||
+    fail "not the protocol of redlock-protocol(7): ${lines[1]}"
+  grep -qxF "hiredis $(pkg-config --modversion hiredis)" <<<"$output" || fail "$output"
+  [[ $output =~ $'\ncompiler '(GNU|Clang)\ [0-9]+\. ]] || fail "$output"
+  (($(wc -L <<<"$output") <= 79)) || fail "$output"
 }
 
 # words_of TEXT: its words, one a line.
@@ -78,22 +75,13 @@ too_long() { awk -v most="$1" '/^Example/ { example = 1 } /^$/ { example = 0 } !
   run -71 bash -c '"$REDLOCK" --help >/dev/full'
 }
 
-@test "mistakes are told with what to do" {
+@test "mistakes are told with what to do; for servers and times as other programs write them, the right form" {
   refuses 64 'redlock --help'
   refuses 64 'did you mean: redlock run' rum L -- true
-  refuses 64 'redlock run NAME -- COMMAND' L -- true
-  refuses 64 'did you mean --nonblock' run --nonblok L -- true
   refuses 64 'did you mean --wait' run --weit 3 L -- true
-  refuses 64 "-w/--wait: expected a time (90, " run -n -w L -- true
   refuses 64 "-w/--wait: expected a time (90, " acquire -w L
-  refuses 64 'options go after the subcommand' -n run L -- true
-  refuses 64 'NAME goes before the --' run -- true
-}
-
-@test "servers and times as other programs write them: the message has the right form" {
   refuses 64 'write redis://db1' run -S db1 L -- true
   REDLOCK_SERVERS=redis://db1,redis://db2 refuses 78 'by blanks, not by commas' run L -- true
-  REDLOCK_SERVERS='redis://db1;redis://db2' refuses 78 'by blanks, not by semicolons' run L -- true
   refuses 64 "unexpected argument '2h': write --for 2h" hold L 2h
   refuses 64 "unexpected argument '0': hold runs no command" hold L 0
 }

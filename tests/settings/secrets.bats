@@ -26,17 +26,14 @@ stored() {
 # holds_while COMMAND…: runs COMMAND while another redlock holds the lock L, with $RECORDED, for a job whose
 # words hold "geheim"; and a third one waits for it.
 holds_while() {
-  background "$REDLOCK" run $RECORDED L -- /bin/sh -c 'touch "$0"; sleep 60; : geheim' "$SCRATCH/ready"
+  background "$REDLOCK" run $RECORDED L -- /bin/sh -c 'echo >"$0"; sleep 60; : geheim' "$SCRATCH/ready"
   local holder=$BACKGROUND_PID
-  wait_until "$BOUND" test -e "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
   background "$REDLOCK" run $RECORDED L -- /bin/echo geheim
   wait_for_key A 'redlock:{L}:waiters'
   "$@"
-  kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  kill -TERM "$holder"
-  await "$holder"
-  rm "$SCRATCH/ready"
+  terminate "$BACKGROUND_PID"
+  terminate "$holder"
 }
 
 # tells COMMAND: what the servers keep, and what status, list and history show.
@@ -46,6 +43,13 @@ tells() {
   "$REDLOCK" status --json L >"$SCRATCH/status.json"
   "$REDLOCK" list >"$SCRATCH/list"
   "$REDLOCK" run -vv -n L -- true 2>"$SCRATCH/refused" || true
+}
+
+# told: prints what tells has written, and what is known after the job.
+told() {
+  cat "$SCRATCH"/{stored,status,status.json,list,refused}
+  stored
+  "$REDLOCK" history L
 }
 
 @test "secrets: the servers keep the whole command, unless told otherwise" {
@@ -58,24 +62,15 @@ tells() {
 
 @test "secrets: --record-command=name keeps the name of the program" {
   RECORDED=--record-command=name holds_while tells
-  cat "$SCRATCH"/{stored,status,status.json,list,refused} >"$SCRATCH/all"
-  stored >>"$SCRATCH/all"
-  "$REDLOCK" history L >>"$SCRATCH/all"
-  refute_contains "$(<"$SCRATCH/all")" geheim
-  refute_contains "$(<"$SCRATCH/all")" /bin
-  assert_contains "$(<"$SCRATCH/stored")" '"command":"sh"'
-  assert_contains "$(<"$SCRATCH/stored")" '"command":"echo"'
+  refute_contains "$(told)" geheim /bin
+  assert_contains "$(<"$SCRATCH/stored")" '"command":"sh"' '"command":"echo"'
   assert_contains "$(<"$SCRATCH/status")" 'command   sh'
   assert_contains "$(<"$SCRATCH/refused")" ', sh)'
 }
 
 @test "secrets: --record-command=none keeps nothing of it, and nothing odd is shown" {
   RECORDED=--record-command=none holds_while tells
-  cat "$SCRATCH"/{stored,status,status.json,list,refused} >"$SCRATCH/all"
-  stored >>"$SCRATCH/all"
-  "$REDLOCK" history L >>"$SCRATCH/all"
-  refute_contains "$(<"$SCRATCH/all")" geheim
-  refute_contains "$(<"$SCRATCH/all")" ', )'
+  refute_contains "$(told)" geheim ', )'
   assert_contains "$(<"$SCRATCH/stored")" '"command":""'
   refute_contains "$(<"$SCRATCH/status")" command
   [[ $(<"$SCRATCH/refused") =~ \(pid\ [0-9]+\) ]] || fail "$(<"$SCRATCH/refused")"
@@ -119,9 +114,6 @@ names_it() {
 @test "secrets: a URI that cannot be read is shown if it is a place alone, and has its number in the list" {
   names_it redis://db1:99999 '"redis://db1:99999": the port '
   names_it 'redis://db1 redis://db2:99999/1' 'server 2: "redis://db2:99999/1"'
-  names_it 'redis+cluster://db1,db2:x' '"redis+cluster://***"'
-  names_it unix:///run/ '"unix:///run/"'
-  names_it 'redis://db1 geheim' 'server 2: not a valid server URI; put redis'
   # A password with a blank in it.
   names_it 'redis://heim:99999 secret@db1' 'server 2: not a valid server URI; put redis'
 }

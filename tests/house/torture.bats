@@ -100,13 +100,10 @@ signs() {
   echo "$1 $2 L $3 ${AT}000000" >>"$LOGS/jobs.L.log"
 }
 
-# section SECTION CONTENDER FENCE: all of a run that goes well.
-section() {
-  asks "$2"
-  starts "$@"
-  signs end "$1" "$3"
-  leaves "$2" 0
-}
+# begins SECTION CONTENDER FENCE: its redlock asks, and the job starts. ends: both end well. section: all of that run.
+begins() { asks "$2" && starts "$@"; }
+ends() { signs end "$1" "$3" && leaves "$2" 0; }
+section() { begins "$@" && ends "$@"; }
 
 # logs: begins with two sections that are in order.
 logs() {
@@ -142,8 +139,7 @@ finds() {
   starts fourth.L 3 13
   sed -i '$s/$/ also/' "$LOGS/jobs.L.log"
   sed '$s/fourth.L L/fourth M/; $s/ also//; $!d' "$LOGS/jobs.L.log" >"$LOGS/jobs.M.log"
-  signs end third 12
-  leaves 1 0
+  ends third 1 12
   signs end fourth.L 13
   sed '$s/fourth.L L/fourth M/; $!d' "$LOGS/jobs.L.log" >>"$LOGS/jobs.M.log"
   leaves 3 0
@@ -159,47 +155,38 @@ finds() {
   starts fourth 2 13
   signs alive third 12
   signs end fourth 13
-  signs end third 12
-  leaves 1 0
+  ends third 1 12
   leaves 2 0
   finds '1 overlaps' 'overlap: L: contender 1 (section third, fence 12) was alive 60.0 ms after the birth of L: contender 2'
 }
 
 @test "checker: an overlap with one further back, after a short one" {
   logs
-  asks 1
-  starts long 1 12
+  begins long 1 12
   section short 2 13
   section next 2 14
-  signs end long 12
-  leaves 1 0
+  ends long 1 12
   check -1
   assert_contains "$output" ', 2 overlaps,'
 }
 
 @test "checker: an overlap only the kernel saw, of a job that was killed" {
   logs
-  asks 1
-  starts third 1 12
-  asks 2
-  starts fourth 2 13
+  begins third 1 12
+  begins fourth 2 13
   signs busy fourth 13
-  signs end fourth 13
-  leaves 2 0
+  ends fourth 2 13
   leaves 1 80
   finds '1 overlaps' 'fourth, fence 13) found another job existing'
 }
 
 @test "checker: existing is no overlap while torture keeps the job frozen, being alive after it is" {
   logs
-  asks 1
-  starts third 1 12
+  begins third 1 12
   tells frozen 1
-  asks 2
-  starts fourth 2 13
+  begins fourth 2 13
   signs busy fourth 13
-  signs end fourth 13
-  leaves 2 0
+  ends fourth 2 13
   tells thawed 1
   cp -r "$LOGS" "$LOGS.later"
   leaves 1 80
@@ -212,14 +199,11 @@ finds() {
 
 @test "checker: an overlap while the machine stalled is counted by itself" {
   logs
-  asks 1
-  starts third 1 12
-  asks 2
-  starts fourth 2 13
+  begins third 1 12
+  begins fourth 2 13
   signs alive third 12
   signs end fourth 13
-  signs end third 12
-  leaves 1 0
+  ends third 1 12
   leaves 2 0
   # The fourth begins at 240 ms; one stall is over long before, one comes after.
   printf '%s\n' 'stall -90000000 -20000000' 'stall 241000000 242000000' >"$LOGS/stalls.log"
@@ -253,8 +237,7 @@ finds() {
 
 @test "checker: a job that outlives its redlock, one that never came back, statuses that lie" {
   logs
-  asks 1
-  starts third 1 12
+  begins third 1 12
   leaves 1 80
   signs end third 12
   finds '1 outlived' 'outlived: L: contender 1 (section third'
@@ -313,8 +296,7 @@ newcomers() {
   joined
   newcomers 61
   starts third 3 95
-  signs end third 95
-  leaves 3 0
+  ends third 3 95
   finds '1 overtaken' 'overtaken: run 1003 by 61 newcomers'
   sed -i '/ third /d' "$LOGS"/jobs.L.log
   sed -i 's/^\(left .*\) 3 L 1003 0/\1 3 L 1003 orphaned/' "$LOGS/runs.log"
@@ -326,8 +308,7 @@ newcomers() {
   joined
   newcomers 60
   starts third 3 95
-  signs end third 95
-  leaves 3 0
+  ends third 3 95
   check -0
   assert_contains "$output" ', 1 runs seen in the queue, overtaken 60 times at most,'
   rm -r "$LOGS"
@@ -335,8 +316,7 @@ newcomers() {
   newcomers 20
   joined
   starts third 3 95
-  signs end third 95
-  leaves 3 0
+  ends third 3 95
   check -0
   assert_contains "$output" ', overtaken 0 times at most, lock free for 80 ms at most, 0 ms besides the ttl at kills,'
 }

@@ -11,11 +11,8 @@ load ../lib/acl
 
 LOCK=nightly-backup # as on the page
 
-setup() { words_of_page; }
-teardown() { stop_all; }
-
-# words_of_page: sets ACL, and what there is in it: COMMANDS and KEYS.
-words_of_page() {
+# Sets ACL, and what there is in it: COMMANDS and KEYS.
+setup() {
   local word
   acl_of_page
   COMMANDS=()
@@ -26,6 +23,7 @@ words_of_page() {
   done
   ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 9)) || fail "is that all? ${ACL[*]}"
 }
+teardown() { stop_all; }
 
 # start_limited NAME [WORD…]: a server with the page's user, less these words of his; sets NAME_CRON,
 # its URI for him. The user is given on the command line, and so is still there after a restart.
@@ -237,13 +235,6 @@ two_forget() {
 }
 
 # ---- less of it ------------------------------------------------------------------------------
-
-@test "acl: one server of three that permits nothing is nobody's trouble" {
-  three_limited
-  cli B acl setuser cron -@all
-  # New servers are trusted immediately only if all of them answer.
-  run_lock -7 -q --restart-grace 0
-}
 
 @test "acl: without get, pttl or pexpire a lock cannot be renewed: 80, before it is over" {
   local command

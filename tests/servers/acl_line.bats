@@ -28,18 +28,10 @@ permit() {
   cli "$1" acl setuser cron '>password' >/dev/null
 }
 
-# servers_with ARG…: starts A, B and C, permits that line on each; exports REDLOCK_SERVERS.
-servers_with() {
-  local server
-  servers 3
-  for server in "${SERVERS[@]}"; do permit "$server" "$@"; done
+# servers_for_cron N: starts N servers; their URIs in REDLOCK_SERVERS are for that user.
+servers_for_cron() {
+  servers "$1"
   REDLOCK_SERVERS=${REDLOCK_SERVERS//unix:\/\//unix://cron:password@}
-}
-
-# server_for_cron: starts A, and REDLOCK_SERVERS is its URI for that user.
-server_for_cron() {
-  servers 1
-  REDLOCK_SERVERS=${REDLOCK_SERVERS/unix:\/\//unix://cron:password@}
 }
 
 # ends STATUS ARG…: redlock ARG… does.
@@ -77,7 +69,9 @@ ends() {
 
 @test "acl line: with it nothing that redlock does is denied" {
   # acl.bats does the rest under the permissions of the page.
-  servers_with --newest --build 1 --once 1h "$LOCK"
+  local server token
+  servers_for_cron 3
+  for server in A B C; do permit "$server" --newest --build 1 --once 1h "$LOCK"; done
   start_job
   background "$REDLOCK" run -w 60 "$LOCK" -- true
   wait_until "$BOUND" has_key C "redlock:{$LOCK}:queue"
@@ -85,7 +79,6 @@ ends() {
   assert_contains "$output" 'waiting'
   end_job
   await -0 "$BACKGROUND_PID"
-  local token
   token=$("$REDLOCK" hold --for 1h "$LOCK")
   ends 0 renew --for 2h "$LOCK" "$token"
   ends 0 release "$LOCK" "$token"
@@ -107,7 +100,7 @@ ends() {
 
 @test "acl line: each word that an option adds is needed" {
   local word less all=(-s --newest --build 1 --once 1h "$LOCK")
-  server_for_cron
+  servers_for_cron 1
   for word in readers newest build 'done' +xdel +xrevrange +xlen; do
     [[ $word == +* ]] || word="~redlock:{$LOCK}:$word"
     permit A "${all[@]}"
@@ -129,7 +122,7 @@ ends() {
 }
 
 @test "acl line: any name, and no other one" {
-  server_for_cron
+  servers_for_cron 1
   local name other
   for name in 'a*b?c[d]e\f^g' '{t*}"x' "it's a \"name\"" $'caf\xc3\xa9 \\x41' '~&+>'; do
     permit A "$name"
@@ -146,7 +139,7 @@ ends() {
 }
 
 @test "acl line: without a name, for all locks with the prefix" {
-  server_for_cron
+  servers_for_cron 1
   local prefix
   for prefix in 'app:' 'my "*" app:' '{tag}:' ''; do
     export REDLOCK_PREFIX=$prefix

@@ -5,7 +5,6 @@
 # Long scripts go by hash. A server that does not know one gets it as a whole.
 
 load ../lib/common
-load ../lib/acl
 
 LATER_REDLOCK=${REDLOCK%/*}/tests/redlock_later # its scripts have other hashes
 
@@ -37,16 +36,6 @@ run_in_vain() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
   [[ $(wc -l <<<"$output") == 4 ]] || fail "$output"
 }
 
-@test "by hash: a server that has forgotten the scripts wakes a waiter" {
-  start_job
-  background "$REDLOCK" run -vv L -- true
-  wait_for_line "$BACKGROUND_ERR" waiting
-  cli A script flush >/dev/null
-  end_job
-  await -0 "$BACKGROUND_PID"
-  assert_no_key A L
-}
-
 @test "by hash: what a release leaves to hand on is repeated in full, after SCRIPT FLUSH and for another version" {
   local holder waiter
   for holder in "$REDLOCK" "$LATER_REDLOCK"; do
@@ -56,7 +45,7 @@ run_in_vain() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
       wait_until "$BOUND" lacks_key A other
       REDLOCK=$holder start_job
       background "$waiter" run -vv L -- true
-      wait_until "$BOUND" listens
+      wait_until "$BOUND" wakes A
       [[ $holder != "$waiter" ]] || cli A script flush >/dev/null
       cli A config resetstat >/dev/null
       end_job
@@ -66,7 +55,7 @@ run_in_vain() { "$REDLOCK" run -q -n L -- false || (($? == 1)); }
     done
   done
 }
-listens() { [[ $(cli A pubsub channels '*wake*') == *wake* ]]; }
+wakes() { [[ $(answer "$1" pubsub channels '*wake*') == *wake* ]]; }
 
 @test "by hash: a server without EVALSHA gets everything in full" {
   start_server B --rename-command EVALSHA ''
@@ -74,15 +63,13 @@ listens() { [[ $(cli A pubsub channels '*wake*') == *wake* ]]; }
   start_job
   run -1 "$REDLOCK" run -n L -- true
   background "$REDLOCK" run L -- true
-  wait_until "$BOUND" listens_on_b
+  wait_until "$BOUND" wakes B
   cli B config resetstat >/dev/null
   end_job
   [[ -z $stderr ]] || fail "$stderr"
   await -0 "$BACKGROUND_PID"
   [[ $(calls_of B publish) == 1 ]] || fail "$(cli B info commandstats)"
 }
-listens_on_b() { [[ $(cli B pubsub channels '*wake*') == *wake* ]]; }
-
 @test "by hash: a waiter teaches the server the script by which the holder wakes it" {
   teaches redlock 0
 }
@@ -121,13 +108,4 @@ knows() { [[ $(cli A script exists "$1") == 1 ]]; }
     await -0 "$JOB"
     assert_no_key A L
   done
-}
-
-@test "by hash: a user without EVALSHA gets the lock all the same" {
-  needs_users
-  acl_of_page
-  cli A acl setuser "${ACL[@]}" -evalsha
-  REDLOCK_SERVERS="unix://cron:password@${A_URI#unix://}" run -0 --separate-stderr "$REDLOCK" run nightly-backup -- true
-  [[ -z $stderr ]] || fail "$stderr"
-  assert_no_key A nightly-backup
 }

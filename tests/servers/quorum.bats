@@ -27,14 +27,6 @@ assert_runs() {
   assert_nothing_left A B
 }
 
-@test "a job runs with one of three servers restarted empty" {
-  servers 3
-  "$REDLOCK" run L -- true
-  restart_server C
-  assert_runs
-  wait_until_free A B C
-}
-
 @test "a job runs with two of five servers out of order, one killed and one stopped" {
   servers 5
   kill_server A

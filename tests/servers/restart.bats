@@ -27,6 +27,7 @@ age() {
   for name in A B C; do
     restart_server "$name"
     wait_for_key "$name" L # by the next renewal
+    (($(cli "$name" pttl L) > 0)) || fail "it came back without a time to live"
     run --separate-stderr "$REDLOCK" run -n L -- touch "$SCRATCH/second"
     [[ $status != 0 && ! -e $SCRATCH/second ]] || fail "a second one got in after $name"
   done

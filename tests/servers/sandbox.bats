@@ -458,4 +458,3 @@ END
     directory_empty
   done
 }
-

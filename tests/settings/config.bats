@@ -173,6 +173,13 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   assert_contains "$stderr" 'too long'
 }
 
+# warns TEXT [ARG…]: config has one warning, with TEXT, or none if there is no TEXT; it shows no password.
+warns() {
+  run -0 --separate-stderr "$REDLOCK" config "${@:2}"
+  if [[ -n $1 ]]; then assert_one_line "$stderr" "redlock: warning: $1"; else [[ -z $stderr ]] || fail "$stderr"; fi
+  refute_contains "$stderr$output" s3cret
+}
+
 @test "config: a file with a password that others may read is a warning" {
   local text
   for text in 'password = "s3cret"' 'servers = ["redis://u:s3cret@one"]' \
@@ -180,27 +187,22 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
     unset REDLOCK_SERVERS
     write "$text"
     [[ $text == servers* ]] || export REDLOCK_SERVERS=redis://one
-    run -0 --separate-stderr "$REDLOCK" config
-    [[ -z $stderr ]] || fail "$stderr"
+    warns ''
     chmod 604 "$REDLOCK_CONFIG"
-    run -0 --separate-stderr "$REDLOCK" config
-    assert_one_line "$stderr" "redlock: warning: others may read '$REDLOCK_CONFIG', which holds a password; chmod "
-    refute_contains "$stderr$output" s3cret
+    warns "others may read '$REDLOCK_CONFIG', which holds a password; chmod "
   done
   # The administrator may share it with a group.
   chmod 640 "$REDLOCK_CONFIG"
-  run --separate-stderr "$REDLOCK" config
   if [[ $(id -u) == 0 ]]; then
-    [[ -z $stderr ]] || fail "$stderr"
+    warns ''
     chown 65534 "$REDLOCK_CONFIG"
-    run --separate-stderr "$REDLOCK" config
   fi
+  run --separate-stderr "$REDLOCK" config
   assert_contains "$stderr" 'chmod go-rwx'
   # Without a password anybody may.
   write 'servers = ["redis://one"]'
   chmod 644 "$REDLOCK_CONFIG"
-  run --separate-stderr "$REDLOCK" config
-  [[ -z $stderr ]] || fail "$stderr"
+  warns ''
 }
 
 @test "config: a file that others may write is a warning, whatever it says" {
@@ -208,14 +210,12 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   while IFS='|' read -r text may what; do
     write "$text"
     chmod 646 "$REDLOCK_CONFIG"
-    run -0 --separate-stderr "$REDLOCK" config
-    assert_one_line "$stderr" "redlock: warning: others may $may '$REDLOCK_CONFIG', which $what; chmod "
+    warns "others may $may '$REDLOCK_CONFIG', which $what; chmod "
   done <<<'password = "s3cret"|read and write|holds a password
 servers = ["redis://one"]|write|controls what redlock does
 on-lost = "logger lost"|write|controls what redlock does'
   chmod 644 "$REDLOCK_CONFIG"
-  run --separate-stderr "$REDLOCK" config
-  [[ -z $stderr ]] || fail "$stderr"
+  warns ''
 }
 
 @test "config: a password file that others may read or write is a warning; a pipe is nobody else's" {
@@ -223,22 +223,14 @@ on-lost = "logger lost"|write|controls what redlock does'
   echo s3cret >"$file"
   while IFS='|' read -r mode what; do
     chmod "$mode" "$file"
-    run -0 --separate-stderr "$REDLOCK" config --password-file "$file"
-    if [[ -n $what ]]; then
-      assert_one_line "$stderr" "redlock: warning: others may $what '$file', which holds a password; chmod " "$file"
-    else
-      [[ -z $stderr ]] || fail "$mode: $stderr"
-    fi
-    refute_contains "$stderr$output" s3cret
+    warns "${what:+others may $what '$file', which holds a password; chmod }" --password-file "$file"
   done <<<'600|
 400|
 604|read
 602|write
 666|read and write'
-  run -0 --separate-stderr "$REDLOCK" config --password-file <(cat "$file")
-  [[ -z $stderr ]] || fail "$stderr"
-  run -0 --separate-stderr "$REDLOCK" config --password-file /dev/stdin <"$file"
-  [[ -z $stderr ]] || fail "$stderr"
+  warns '' --password-file <(cat "$file")
+  warns '' --password-file /dev/stdin <"$file"
   run --separate-stderr "$REDLOCK" run -q -n -S "redis://127.0.0.1:$(free_port)" --server-wait 0 \
     --password-file "$file" L -- true
   refute_contains "$stderr" 'holds a password'
@@ -248,13 +240,11 @@ on-lost = "logger lost"|write|controls what redlock does'
   [[ $(id -u) == 0 ]] || skip 'only root can give a file to another user'
   write 'on-lost = "logger lost"'
   chown 65534 "$REDLOCK_CONFIG"
-  run --separate-stderr "$REDLOCK" config
-  assert_one_line "$stderr" "another user (uid 65534) owns '$REDLOCK_CONFIG', which may set what --on-lost runs; chown"
+  warns "another user (uid 65534) owns '$REDLOCK_CONFIG', which may set what --on-lost runs; chown"
   write 'ttl = 30'
   install -m 600 -o 65534 /dev/null "$SCRATCH/password"
   echo s3cret >"$SCRATCH/password"
-  run --separate-stderr "$REDLOCK" config --password-file "$SCRATCH/password"
-  assert_one_line "$stderr" "another user (uid 65534) owns '$SCRATCH/password', which holds a password; chown"
+  warns "another user (uid 65534) owns '$SCRATCH/password', which holds a password; chown" --password-file "$SCRATCH/password"
 }
 
 @test "config: -q silences that warning" {

@@ -6,9 +6,10 @@
 
 load ../lib/common
 
-# other_hiredis: a hiredis.pc for version 1.2.0 in a folder of its own, as from an installation by hand; its headers
-# are beside it, its library is not. Sets OTHER.
-other_hiredis() {
+# A hiredis.pc for version 1.2.0 in a folder of its own, OTHER, as from an installation by hand; its headers are beside it,
+# its library is not.
+setup() {
+  if ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then skip "needs cmake and ninja"; fi
   OTHER=$SCRATCH/opt/hiredis
   mkdir -p "$OTHER/lib/pkgconfig" "$OTHER/include"
   cat >"$OTHER/lib/pkgconfig/hiredis.pc" <<END
@@ -29,11 +30,6 @@ configure() {
 
 # linked FILE: redlock is linked with this library of OTHER. build.ninja escapes blanks.
 linked() { sed 's/[$"\\]//g' "$SCRATCH/build/build.ninja" | grep -qF " $OTHER/lib/$1"; }
-
-setup() {
-  if ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then skip "needs cmake and ninja"; fi
-  other_hiredis
-}
 
 @test "a hiredis.pc without its library is an error, even where another hiredis is installed" {
   run configure

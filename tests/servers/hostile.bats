@@ -15,11 +15,12 @@ setup() {
 }
 teardown() { stop_all; }
 
-# all_meet MODE…: all commands meet each of these servers.
+# all_meet MODE…: all commands meet each of these servers, as servers of that KIND.
 all_meet() {
   local mode
   for mode in "$@"; do
     hostile_server "$mode"
+    HOSTILE_URI=${KIND-redis}://127.0.0.1:$HOSTILE_PORT${SERVICE-}
     meets || fail "mode $mode"
     stop_servers
   done
@@ -54,23 +55,11 @@ all_meet() {
 }
 
 @test "hostile: nodes of a Cluster that send in circles" {
-  local mode
-  for mode in moved moved-first moved-flood moved-escapes moved-huge; do
-    hostile_server "$mode"
-    HOSTILE_URI=redis+cluster://127.0.0.1:$HOSTILE_PORT
-    meets || fail "mode $mode"
-    stop_servers
-  done
+  KIND=redis+cluster all_meet moved moved-first moved-flood moved-escapes moved-huge
 }
 
 @test "hostile: Sentinels" {
-  local mode
-  for mode in names-escapes names-much names-fields silence; do
-    hostile_server "$mode"
-    HOSTILE_URI=redis+sentinel://127.0.0.1:$HOSTILE_PORT/redlock
-    meets || fail "mode $mode"
-    stop_servers
-  done
+  KIND=redis+sentinel SERVICE=/redlock all_meet names-escapes names-much names-fields silence
 }
 
 @test "hostile: list is not led in circles, and says so" {

@@ -174,6 +174,7 @@ JOB
   local word
   for word in +eval +type +set "${KEYS[@]/#/'~'}"; do
     [[ $word != *:@(log|queue|alive|waiters|turn) ]] || continue # have tests of their own
+    echo "without $word:"
     one_limited "$word"
     run_lock -69 --server-wait 30s
     [[ -z $output ]] || fail "the job ran without $word"

@@ -120,14 +120,6 @@ run_lock() { run_redlock run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"; exit 
   assert_nothing_denied A B C
 }
 
-@test "acl: this is so with the defaults of the server: users begin with no channels" {
-  start_limited A
-  local default
-  default=$(cli A config get acl-pubsub-default | tail -n 1)
-  [[ $default == resetchannels ]] || skip "this server's default is '$default'"
-  [[ $(cli A acl list) == *'user cron on '*' resetchannels '* ]] || fail "$(cli A acl list)"
-}
-
 @test "acl: a database of one's own needs select, and is waited for before anything is asked" {
   one_limited
   # The lock would be taken in the first database if it were sent along with SELECT.

@@ -72,29 +72,12 @@ assert_unavailable() {
 @test "a job that waits for a quorum runs when one more server comes back" {
   servers 3
   kill_server A B
-  start_waiting
+  background "$REDLOCK" run -vv --server-wait 60s L -- echo ran
+  wait_for_line "$BACKGROUND_ERR" "$A_URI: acquire: " # in vain
   launch_server B "$SCRATCH/server.B"
   await -0 "$BACKGROUND_PID" 20
   [[ $output == ran ]] || fail "output: $output"
   assert_nothing_left B C
-}
-
-# start_waiting: a run that has asked at least once, in vain, and waits for servers.
-start_waiting() {
-  background "$REDLOCK" run -vv --server-wait 60s L -- echo ran
-  wait_for_line "$BACKGROUND_ERR" "$A_URI: acquire: "
-}
-
-@test "a run that is ended while it waits for a quorum leaves nothing on the others" {
-  servers 3
-  kill_server A
-  pause_server B
-  start_waiting
-  terminate "$BACKGROUND_PID"
-  [[ -z $output ]] || fail "the job ran: $output"
-  wait_until_free C
-  resume_server B
-  wait_until_free B
 }
 
 # ---- how many are enough -------------------------------------------------------------------------

@@ -6,7 +6,6 @@
 # addresses that lead to another server.
 
 load ../lib/common
-load ../lib/acl
 load ../lib/cluster
 load ../lib/tls
 load ../lib/topology
@@ -157,23 +156,6 @@ moves() {
   wait_until "$BOUND" renewed "$2" L
   terminate "$BACKGROUND_PID"
   [[ -z $stderr ]] || fail "$stderr"
-}
-
-@test "rotated: the permissions of the user, which are gone for a moment" {
-  needs_users
-  start_server A
-  secret=''
-  cli A acl setuser eve on '>pw' '~*' "${CHANNELS[@]}" +@all >/dev/null
-  export REDLOCK_SERVERS=unix://eve:pw@${A_URI#unix://}
-  hold_and_wait
-  cli A acl setuser eve -@all >/dev/null
-  wait_for_line "$JOB_ERR" 'lacks a permission'
-  wait_for_line "$BACKGROUND_ERR" 'lacks a permission'
-  cli A acl setuser eve +@all >/dev/null
-  cut A
-  recovers A
-  : >"$JOB_ERR"
-  all_went_on
 }
 
 @test "rotated: the authority of the servers" {

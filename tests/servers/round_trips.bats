@@ -10,12 +10,10 @@
 
 load ../lib/common
 load ../lib/acl
+load ../lib/quorum
 
 EACH_WAY=50 # ms
 ROUND_TRIP=$((2 * EACH_WAY))
-
-# On a loaded machine an answer may take long; these tests are not about deadlines.
-PATIENTLY=(--ttl 60s --server-timeout 6s)
 
 teardown() { stop_all; }
 

@@ -52,14 +52,10 @@ fake_sentinel() { hostile_server names "$@"; }
 
 # ---- every day -------------------------------------------------------------------------------
 
-@test "sentinel: all that redlock does" {
+@test "sentinel: all that redlock does, and with another database of the primary" {
   quiet_sentinels
   everything D1
-}
-
-@test "sentinel: with a database of the primary" {
-  quiet_sentinels
-  export REDLOCK_SERVERS=$SENTINEL_URI/3
+  REDLOCK_SERVERS=$SENTINEL_URI/3
   start_job
   [[ $(cli D1 -n 3 exists "$LOCK") == 1 ]] || fail "$(cli D1 info keyspace)"
   end_job

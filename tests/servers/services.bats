@@ -55,12 +55,6 @@ user() { [[ $(cli "$1" acl setuser app reset on '>password' '~*' '&*' +@all "${@
   checks 1 'INFO is not permitted' 'give it +memory +info'
 }
 
-@test "services: one database" {
-  start_server A --databases 1
-  REDLOCK_SERVERS="$A_URI?db=1" run -69 --separate-stderr "$REDLOCK" run --server-wait 0.2 "$LOCK" -- true
-  assert_contains "$stderr" 'has no database of this number'
-}
-
 # A renewal comes after 1 s, over a new connection.
 @test "services: a connection that is idle is closed" {
   start_server A

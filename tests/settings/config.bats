@@ -54,14 +54,6 @@ assert_file_rejected() {
 redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
 }
 
-@test "config: the default file may be missing, and config says so" {
-  local origin=default file=$REDLOCK_CONFIG
-  unset REDLOCK_CONFIG
-  [[ -e /etc/redlock.toml ]] || origin+=', no such file'
-  is config "/etc/redlock.toml $origin"
-  is config 'redlock.toml --config' --config "$file"
-}
-
 @test "config: every key, and where it stands" {
   unset REDLOCK_SERVERS
   write '# All of it.' '' \
@@ -122,6 +114,8 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
     REDLOCK_CONFIG=$how run -0 --separate-stderr "$REDLOCK" config
     [[ -z $stderr ]] || fail "$stderr"
   done
+  unset REDLOCK_CONFIG
+  is config '/etc/redlock.toml default, no such file'
 }
 
 @test "config: a file that is not there costs one system call" {
@@ -231,6 +225,9 @@ on-lost = "logger lost"|write|controls what redlock does'
 666|read and write'
   warns '' --password-file <(cat "$file")
   warns '' --password-file /dev/stdin <"$file"
+  # Other commands warn, too, unless -q is given.
+  run --separate-stderr "$REDLOCK" list -S "redis://127.0.0.1:$(free_port)" --password-file "$file"
+  assert_contains "$stderr" 'holds a password'
   run --separate-stderr "$REDLOCK" run -q -n -S "redis://127.0.0.1:$(free_port)" --server-wait 0 \
     --password-file "$file" L -- true
   refute_contains "$stderr" 'holds a password'
@@ -245,17 +242,6 @@ on-lost = "logger lost"|write|controls what redlock does'
   install -m 600 -o 65534 /dev/null "$SCRATCH/password"
   echo s3cret >"$SCRATCH/password"
   warns "another user (uid 65534) owns '$SCRATCH/password', which holds a password; chown" --password-file "$SCRATCH/password"
-}
-
-@test "config: -q silences that warning" {
-  start_server A --requirepass s3cret
-  unset REDLOCK_SERVERS
-  write "servers = [\"$A_URI\"]" 'password = "s3cret"'
-  chmod 666 "$REDLOCK_CONFIG"
-  run -0 --separate-stderr "$REDLOCK" run L -- true
-  assert_contains "$stderr" 'holds a password'
-  run -0 --separate-stderr "$REDLOCK" run -q L -- true
-  [[ -z $stderr ]] || fail "$stderr"
 }
 
 @test "config: which password: flag, variables, file, redis-cli's" {

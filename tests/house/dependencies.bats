@@ -6,8 +6,8 @@
 
 load ../lib/common
 
-# A hiredis.pc for version 1.2.0 in a folder of its own, OTHER, as from an installation by hand; its headers are beside it,
-# its library is not.
+# A hiredis.pc for version 1.2.0 in a folder of its own, OTHER, as from an installation by hand; its headers are beside
+# it, its library is not.
 setup() {
   if ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then skip "needs cmake and ninja"; fi
   OTHER=$SCRATCH/opt/hiredis

@@ -54,8 +54,8 @@ github_part() {
     block { print substr($0, 11) }' "$EXAMPLES/github-actions.yml"
 }
 
-# steps PART STEP…: carries out the script `PART STEP` of each step, up to the first one that fails, and of the last step
-# always, if it wants_last. The status is that of the first that fails.
+# steps PART STEP…: carries out the script `PART STEP` of each step, up to the first one that fails, and of the last
+# step always, if wants_last says so. The status is that of the first that fails.
 steps() {
   local step first=0 status
   for step in "${@:2}"; do

@@ -3,7 +3,7 @@
 #
 # Runs redlock in the root $ROOT, in which nothing else need be. The servers are outside, their sockets inside.
 
-# The namespace is for the mount and, if we are not root, for the permission to call chroot(2). PROCESS: the environment.
+# The namespace is for the mount and, if we are not root, for the permission to call chroot(2). PROCESS: an environment.
 enter=(unshare --mount)
 if [[ $(id -u) != 0 ]]; then enter+=(--map-root-user); fi
 # shellcheck disable=SC2016 # expanded inside

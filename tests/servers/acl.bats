@@ -162,7 +162,7 @@ JOB
   done
 }
 
-@test "acl: without eval, type or set, or any key on the page, there is no vote: 69 immediately, and nothing is written" {
+@test "acl: without eval, type, set or any key on the page there is no vote: 69 immediately, and nothing is written" {
   local word
   for word in +eval +type +set "${KEYS[@]/#/'~'}"; do
     [[ $word != *:@(log|queue|alive|waiters|turn) ]] || continue # have tests of their own

@@ -54,9 +54,9 @@ assert_unaffected() {
 }
 
 # assert_dies_in_time N OUTAGE SERVER…: a stubborn job with N servers, of which OUTAGE, the words of a command, lets a
-# majority fail, is dead before its lease ends, and the lock is released on SERVER…. The job's own clock tells, so that it
-# does not matter when we look. Three tries: a machine that stands still for the margin of 50 ms, just when the lease ends,
-# makes both too late.
+# majority fail, is dead before its lease ends, and the lock is released on SERVER…. The job's own clock tells, so that
+# it does not matter when we look. Three tries: a machine that stands still for the margin of 50 ms, just when the lease
+# ends, makes both too late.
 assert_dies_in_time() {
   local try end outage
   read -ra outage <<<"$2"

@@ -9,23 +9,13 @@ load ../lib/common
 
 teardown() { stop_all; }
 
-# start_hosts LIST: starts the loops of four hosts; the list of each is in $SCRATCH/list.NUMBER. Each job writes its
-# beginning, with its fence, and its end into one log. end_hosts: when their jobs have ended.
-start_hosts() {
-  local number
-  : >"$SCRATCH/log"
-  for number in 1 2 3 4; do
-    echo "$1" >"$SCRATCH/list.$number"
-    background bash -c 'while [[ ! -e $2 ]]; do
-      REDLOCK_SERVERS=$(<"$1") "$REDLOCK" run -q -w 20 L -- bash -c '\''
-        echo "start $REDLOCK_FENCE" >>"$0"; read -rt 0.03 <>"$NAP"; echo end >>"$0"'\'' "$3" || echo "status $?" >>"$3.failed"
-    done' host "$SCRATCH/list.$number" "$SCRATCH/over" "$SCRATCH/log"
-  done
-}
-end_hosts() {
-  local pid
-  : >"$SCRATCH/over"
-  for pid in "${BACKGROUND[@]}"; do await "$pid"; done
+# host NUMBER: starts the loop of a host, whose list is in $SCRATCH/list.NUMBER. Each job writes its beginning, with
+# its fence, and its end into one log.
+host() {
+  background bash -c 'while [[ ! -e $2 ]]; do
+    REDLOCK_SERVERS=$(<"$1") "$REDLOCK" run -q -w 20 L -- bash -c '\''
+      echo "start $REDLOCK_FENCE" >>"$0"; read -rt 0.03 <>"$NAP"; echo end >>"$0"'\'' "$3" || echo "status $?" >>"$3.failed"
+  done' host "$SCRATCH/list.$1" "$SCRATCH/over" "$SCRATCH/log"
 }
 
 # roll_out LIST: each host gets the list, one after the other, while others run jobs; then the step ends: each host has
@@ -47,10 +37,15 @@ more_jobs() {
 
 # rolls LIST…: four hosts go from one list to the next one: no two jobs at the same time, and the fences rise.
 rolls() {
-  local list
-  start_hosts "$1"
+  local number list
+  : >"$SCRATCH/log"
+  for number in 1 2 3 4; do
+    echo "$1" >"$SCRATCH/list.$number"
+    host "$number"
+  done
   for list in "$@"; do roll_out "$list" || return 1; done
-  end_hosts
+  : >"$SCRATCH/over"
+  for number in "${BACKGROUND[@]}"; do await "$number"; done
   assert_no_overlap "$SCRATCH/log" || return 1
   [[ ! -e $SCRATCH/log.failed ]] || fail "$(<"$SCRATCH/log.failed")" || return 1
   awk '$1 == "start" { if ($2 <= last) exit 1; last = $2 } END { if (NR < 80) exit 2 }' "$SCRATCH/log" ||
@@ -69,10 +64,16 @@ rolls() {
 
 @test "roll-out: a waiter with two servers has its turn, though all others have one of them" {
   servers 2
-  start_hosts "$A_URI"
+  local number
+  : >"$SCRATCH/log"
+  for number in 1 2 3 4; do
+    echo "$A_URI" >"$SCRATCH/list.$number"
+    host "$number"
+  done
   more_jobs 8
   REDLOCK_SERVERS="$A_URI $B_URI" "$REDLOCK" run -w "$BOUND" L -- true || fail "status $? instead of a turn"
-  end_hosts
+  : >"$SCRATCH/over"
+  for number in "${BACKGROUND[@]}"; do await "$number"; done
 }
 
 @test "roll-out: lists that need not share a server let two jobs run, so this suite would see it" {

@@ -58,8 +58,8 @@ best_below() {
   done
 }
 
-# takes COUNT CREDENTIALS PATH [REDIS OPTIONS…]: a run with such a server takes this many round trips, if the server knows
-# the scripts from an earlier run.
+# takes COUNT CREDENTIALS PATH [REDIS OPTIONS…]: a run with such a server takes this many round trips, if the server
+# knows the scripts from an earlier run.
 takes() {
   local before
   slow_server A "${@:4}"
@@ -101,8 +101,8 @@ takes() {
     slow_server "$name"
     servers+=(-S "redis://127.0.0.1:$PROXY_PORT")
   done
-  # The first grant of a name begins at each server's own clock, and until they count alike a grant may take a round trip
-  # more. Every server gets to answer among the first, as only those that do are heard.
+  # The first grant of a name begins at each server's own clock, and until they count alike a grant may take a round
+  # trip more. Every server gets to answer among the first, as only those that do are heard.
   for _ in {1..30}; do
     run -0 "$REDLOCK" run "${PATIENTLY[@]}" "${servers[@]}" L -- true
     [[ $(for name in A B C D E; do cli "$name" hget 'redlock:{L}:fence' value; done | sort -u | wc -l) != 1 ]] || break

@@ -329,7 +329,8 @@ END
   lines[0]=${lines[0]#3 3 3 3 3 3 }
   for i in 0 1 2; do # each primary has an epoch of its own: with the same one, a slot that moves may have two owners
     [[ ${lines[i]} == "$cluster$((i + 1)) role:master connected_slaves:1 "*' NOAUTH' ]] || fail "$output"
-    [[ ${lines[i + 3]} == "$cluster"*' role:slave master_link_status:up connected_slaves:0 '*' NOAUTH' ]] || fail "$output"
+    [[ ${lines[i + 3]} == "$cluster"*' role:slave master_link_status:up connected_slaves:0 '*' NOAUTH' ]] ||
+      fail "$output"
   done
   [[ ${lines[6]} == OK && ${lines[7]} == there ]]
   [[ -z $stderr ]]

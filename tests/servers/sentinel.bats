@@ -79,7 +79,7 @@ fake_sentinel() { hostile_server names "$@"; }
 # replicas_have KEY: both have it from the primary.
 replicas_have() { wait_for_key D2 "$1" && wait_for_key D3 "$1"; }
 
-# goes_on_after OUTAGE: a job goes on when the primary meets OUTAGE in the middle of a renewal, and another one takes over.
+# goes_on_after OUTAGE: a job goes on when the primary meets it in the middle of a renewal, and another one takes over.
 goes_on_after() {
   failing_sentinels
   start_job --ttl 5m
@@ -104,13 +104,13 @@ goes_on_after() {
   goes_on_after pause_server
 }
 
-# hands_on_after CMD…: CMD makes another server the primary while a job holds the lock; the next run in the queue gets it.
+# hands_on_after CMD: it makes another server the primary while a job holds the lock; the next one in the queue gets it.
 hands_on_after() {
   failing_sentinels
   start_job --ttl 5m
   background "$REDLOCK" run --server-wait 5m "$LOCK" -- true
   replicas_have "redlock:{$LOCK}:queue"
-  "$@"
+  "$1"
   end_job
   await -0 "$BACKGROUND_PID"
   find_primary

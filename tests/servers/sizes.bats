@@ -30,8 +30,8 @@ server_time() {
 }
 
 declare -gA TEXT
-# script WORD NAME KEYS KEY… ARG…: the server runs that script, without taking long; the first word of its answer matches
-# the pattern WORD. Sets $answer.
+# script WORD NAME KEYS KEY… ARG…: the server runs that script, and it does not take long; the first word of its answer
+# matches the pattern WORD. Sets $answer.
 script() {
   local before took
   [[ -v TEXT[$2] ]] || TEXT[$2]=$(script_of "$2")

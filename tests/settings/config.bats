@@ -170,7 +170,11 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
 # warns TEXT [ARG…]: config has one warning, with TEXT, or none if there is no TEXT; it shows no password.
 warns() {
   run -0 --separate-stderr "$REDLOCK" config "${@:2}"
-  if [[ -n $1 ]]; then assert_one_line "$stderr" "redlock: warning: $1"; else [[ -z $stderr ]] || fail "$stderr"; fi
+  if [[ -n $1 ]]; then
+    assert_one_line "$stderr" "redlock: warning: $1" || fail "not the warning: $1"
+  else
+    [[ -z $stderr ]] || fail "$stderr"
+  fi
   refute_contains "$stderr$output" s3cret
 }
 
@@ -241,7 +245,8 @@ on-lost = "logger lost"|write|controls what redlock does'
   write 'ttl = 30'
   install -m 600 -o 65534 /dev/null "$SCRATCH/password"
   echo s3cret >"$SCRATCH/password"
-  warns "another user (uid 65534) owns '$SCRATCH/password', which holds a password; chown" --password-file "$SCRATCH/password"
+  warns "another user (uid 65534) owns '$SCRATCH/password', which holds a password; chown" \
+    --password-file "$SCRATCH/password"
 }
 
 @test "config: which password: flag, variables, file, redis-cli's" {

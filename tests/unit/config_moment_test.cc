@@ -51,7 +51,7 @@ std::optional<milliseconds> future(std::string_view text, milliseconds now) {
   return in(Tense::future, text, now, nullptr);
 }
 
-TEST_CASE("moments: a time ago") {
+TEST_CASE("moments: a time ago, and times alone") {
   const Zone zone;
   CHECK(past("2h", kNow) == kNow - 2h);
   CHECK(past("90s", kNow) == kNow - 90s);
@@ -61,6 +61,9 @@ TEST_CASE("moments: a time ago") {
   CHECK(past("2w", kNow) == kNow - 336h);
   CHECK(past("0.1ms", kNow) == kNow - 1ms);
   CHECK(past("now", kNow) == kNow);
+  CHECK(past("2:30", kNow) == kNow - 9h - 30min);
+  CHECK(past("12:00", kNow) == kNow);
+  CHECK(past("12:00:01", kNow) == kNow - 24h + 1s);
 }
 
 TEST_CASE("moments: dates and times, of this zone unless another one is named") {
@@ -73,21 +76,6 @@ TEST_CASE("moments: dates and times, of this zone unless another one is named") 
   CHECK(past("2026-11-20T07:30-0330", kNow) == kNow);
   CHECK(past("2026-07-01T12:00", kNow) == past("2026-07-01T10:00Z", kNow));
   CHECK(past("2024-02-29", kNow));
-}
-
-TEST_CASE("moments: times alone, and days by their names") {
-  const Zone zone;
-  CHECK(past("02:30", kNow) == kNow - 9h - 30min);
-  CHECK(past("2:30", kNow) == kNow - 9h - 30min);
-  CHECK(past("12:00", kNow) == kNow);
-  CHECK(past("12:00:01", kNow) == kNow - 24h + 1s);
-  CHECK(past("23:00", kNow) == kNow - 13h);
-  CHECK(past("today", kNow) == kNow - 12h);
-  CHECK(past("yesterday", kNow) == kNow - 36h);
-  // The day that is an hour shorter.
-  const auto spring = past("2026-03-29T12:00", kNow);
-  REQUIRE(spring);
-  CHECK(past("today", *spring) == *spring - 11h);
 }
 
 TEST_CASE("moments: each time that redlock prints") {
@@ -213,9 +201,7 @@ TEST_CASE("moments in the future") {
   CHECK(future("1w", kNow) == kNow + 168h);
   CHECK(future("12:00:01", kNow) == kNow + 1s);
   CHECK(future("12:00", kNow) == kNow + 24h);
-  CHECK(future("02:30", kNow) == kNow + 14h + 30min);
   CHECK(future("2:30", kNow) == kNow + 14h + 30min);
-  CHECK(future("tomorrow", kNow) == kNow + 12h);
   CHECK(future("2026-11-21T12:00", kNow) == kNow + 24h);
   CHECK(future("2026-11-20T12:00Z", kNow) == kNow + 1h);
   for (const char* text : {"", "90", "now", "today", "yesterday", "-2h", "24:00", "soon"}) {

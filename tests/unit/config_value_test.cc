@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: MIT
+#include "config/value.h"
+
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <csignal>
+#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "config/table.h"
-#include "config/value.h"
 #include "contains.h"
 #include "each_of.h"
 #include "error.h"
+#include "os/signals.h"
 
+namespace redlock::config {
 namespace {
 
 using namespace std::chrono_literals;
-using redlock::config::format_duration;
-using redlock::config::kLongestDuration;
-using redlock::config::parse_duration;
-using redlock::config::quote;
-using std::chrono::nanoseconds;
+using tests::contains;
 
 TEST_CASE("durations: what people write") {
   struct Case {
     const char* text;
-    nanoseconds value;
+    std::chrono::nanoseconds value;
   };
   for (const Case& c : {Case{"90", 90s},
                         {"1.5", 1500ms},
@@ -68,12 +71,12 @@ TEST_CASE("durations: a positive time is never rounded to zero, which means not 
 }
 
 TEST_CASE("durations: all else is refused") {
-  for (const char* text : redlock::tests::each_of(
-           "", ".", "s", "ms", "-5", "-0", "+5", "nan", "inf", "NaN", "1e3", "0x10", "1,5", " 5",
-           "5 ", "5 s", "5S", "5se", "5minss", "30min1hour", "5mss", "1h30", "30m1h", "1h1h",
-           "1.5h30m", "1h.", "1h 30m", "1hm", "1y", "5215w", "1.2.3", "5us", "5ms1", "876000.1h",
-           "99999999999999999999", "9223372036854775807", "18446744073709551616", "\xD9\xA5",
-           "5\n")) {
+  for (const char* text :
+       tests::each_of("", ".", "s", "ms", "-5", "-0", "+5", "nan", "inf", "NaN", "1e3", "0x10",
+                      "1,5", " 5", "5 ", "5 s", "5S", "5se", "5minss", "30min1hour", "5mss", "1h30",
+                      "30m1h", "1h1h", "1.5h30m", "1h.", "1h 30m", "1hm", "1y", "5215w", "1.2.3",
+                      "5us", "5ms1", "876000.1h", "99999999999999999999", "9223372036854775807",
+                      "18446744073709551616", "\xD9\xA5", "5\n")) {
     CAPTURE(text);
     CHECK_FALSE(parse_duration(text).has_value());
   }
@@ -104,17 +107,17 @@ TEST_CASE(
       {"restart-grace", {"0s", "2d"}},
       {"interval", {"100ms", "24h"}},
       {"server-timeout", {"1ms", longest}}};
-  for (const redlock::config::Row& row : redlock::config::table()) {
-    if (row.type != redlock::config::Type::duration) continue;
+  for (const Row& row : table()) {
+    if (row.type != Type::duration) continue;
     CAPTURE(row.name);
     const auto known = bounds.find(row.name);
     const auto [least, most] =
         known == bounds.end() ? std::pair(std::string("0s"), longest) : known->second;
     const auto said = [&row](const std::string& value) -> std::string {
-      redlock::config::Draft draft;
+      Draft draft;
       try {
-        redlock::config::store(row, draft, value, {redlock::config::Origin::flag});
-      } catch (const redlock::Error& error) {
+        store(row, draft, value, {Origin::flag});
+      } catch (const Error& error) {
         return error.what();
       }
       return "";
@@ -127,8 +130,8 @@ TEST_CASE(
     const std::string range = most != longest ? "a time from " + least + " to " + most + " ("
                               : least != "0s" ? "a time of at least " + least + " ("
                                               : "a time (";
-    CHECK(redlock::tests::contains(said(off(most, 1)), "expected " + range));
-    if (least != "0s") CHECK(redlock::tests::contains(said(off(least, -1)), "expected " + range));
+    CHECK(contains(said(off(most, 1)), "expected " + range));
+    if (least != "0s") CHECK(contains(said(off(least, -1)), "expected " + range));
   }
 }
 
@@ -147,4 +150,35 @@ TEST_CASE("quote: one line, no secrets") {
   CHECK(quote(std::string(79, 'x') + "\xC3\xBC!") == "'" + std::string(79, 'x') + "...'");
 }
 
+TEST_CASE("signals: each by its number, and by its name with and without SIG") {
+  std::vector<std::string> names;
+  for (const os::KnownSignal& signal : os::known_signals()) {
+    const std::string name(signal.name);
+    names.push_back(name);
+    CAPTURE(name);
+    const int number = to_signal(name);
+    CHECK(to_signal("SIG" + name) == number);
+    CHECK(to_signal(std::to_string(number)) == number);
+  }
+  CHECK(to_signal("TERM") == SIGTERM);
+#ifdef __GLIBC__
+  for (int number = 1; number < SIGRTMIN; ++number) {
+    const char* const name = ::sigabbrev_np(number);
+    if (name == nullptr) continue;  // libc keeps it for itself
+    CAPTURE(name);
+    CHECK(to_signal(name) == number);
+    CHECK(std::ranges::find(names, name) != names.end());
+  }
+#endif
+}
+
+TEST_CASE("signals: all else is refused") {
+  for (const std::string value :
+       {"", "0", "-1", "32", "33", "34", "64", "15x", "SIG", "term", "TERMS"}) {
+    CAPTURE(value);
+    CHECK_THROWS_AS(to_signal(value), Error);
+  }
+}
+
 }  // namespace
+}  // namespace redlock::config

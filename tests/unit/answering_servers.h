@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -154,6 +156,29 @@ class AnsweringServers {
   std::thread thread_;
 };
 
+/// Each combination of what three servers do once, in an order that differs from one to the next.
+/// `Kind` is an enumeration, of which `kinds` count.
+template <class Kind>
+std::vector<std::array<Kind, 3>> trios(int kinds) {
+  std::vector<std::array<Kind, 3>> all;
+  for (int a = 0; a < kinds; ++a) {
+    for (int b = a; b < kinds; ++b) {
+      for (int c = b; c < kinds; ++c) {
+        std::array<Kind, 3> one{static_cast<Kind>(a), static_cast<Kind>(b), static_cast<Kind>(c)};
+        std::rotate(one.begin(), one.begin() + static_cast<int>(all.size() % 3), one.end());
+        all.push_back(one);
+      }
+    }
+  }
+  return all;
+}
+template <class Kind>
+std::string described(const std::array<Kind, 3>& trio) {
+  std::string text;
+  for (const Kind each : trio) text += std::to_string(static_cast<int>(each)) + " ";
+  return text;
+}
+
 /// The answer to the script `look`.
 struct Shown {
   std::string type = "none";
@@ -168,13 +193,11 @@ struct Shown {
   std::size_t more_readers = 0;                                ///< that are not named
 
   [[nodiscard]] std::string wire() const {
-    const auto text = [](const std::string& each) {
-      return "$" + std::to_string(each.size()) + "\r\n" + each + "\r\n";
-    };
     const auto number = [](auto each) { return ":" + std::to_string(each) + "\r\n"; };
-    std::string wire = "*13\r\n" + text("seen") + text(type) + text(value) + number(left) +
-                       text(holder) + text(std::to_string(fence)) + number(holds) + text(member) +
-                       number(count) + text("run") + "*" + std::to_string(readers.size()) + "\r\n";
+    std::string wire = "*13\r\n" + bulk_of("seen") + bulk_of(type) + bulk_of(value) + number(left) +
+                       bulk_of(holder) + bulk_of(std::to_string(fence)) + number(holds) +
+                       bulk_of(member) + number(count) + bulk_of("run") + "*" +
+                       std::to_string(readers.size()) + "\r\n";
     for (const auto& [token, who] : readers) {
       wire += array_of({token, std::to_string(left), who, "7", "run"});
     }

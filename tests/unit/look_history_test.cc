@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include "diag/text.h"
@@ -15,13 +17,16 @@ namespace redlock::look {
 namespace {
 
 using namespace std::chrono_literals;
+using diag::Charset;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kNoon = 1'795'172'400s;
+constexpr milliseconds kNoon = 1'795'176'000s;  // 2026-11-20 12:00 UTC
 
-PastRun run(milliseconds began, std::optional<milliseconds> ended, Ending ending = Ending::ended) {
+PastRun run(milliseconds began, std::optional<milliseconds> ended, Ending ending = Ending::ended,
+            std::string name = {}) {
   PastRun run;
+  run.run = std::move(name);
   run.began = kNoon + began;
   if (ended) run.ended = kNoon + *ended;
   run.ending = ending;
@@ -30,8 +35,15 @@ PastRun run(milliseconds began, std::optional<milliseconds> ended, Ending ending
 }
 
 const std::vector<PastRun> kRuns = {
-    run(0s, 10s), run(12s, 12s, Ending::skipped), run(20s, 30s, Ending::lost),
-    run(40s, std::nullopt, Ending::unknown), run(60s, std::nullopt, Ending::running)};
+    run(0s, 10s, Ending::ended, "a"), run(12s, 12s, Ending::skipped, "b"),
+    run(20s, 30s, Ending::lost, "c"), run(40s, std::nullopt, Ending::unknown, "d"),
+    run(60s, std::nullopt, Ending::running, "e")};
+
+std::string names(const HistoryView& view) {
+  std::string names;
+  for (const PastRun& run : view.runs) names += run.run;
+  return names;
+}
 
 HistoryView at(milliseconds moment) {
   cli::History request;
@@ -39,50 +51,43 @@ HistoryView at(milliseconds moment) {
   return view_of(kRuns, request);
 }
 
-HistoryView since(milliseconds moment) {
-  cli::History request;
-  request.since = kNoon + moment;
-  return view_of(kRuns, request);
-}
-
-TEST_CASE("history: all, or from some time on, those that went on then included") {
-  CHECK(view_of(kRuns, {}).runs.size() == 5);
+TEST_CASE("history: the runs since a time, until it, and at it") {
+  struct Row {
+    milliseconds moment;
+    std::string since;  ///< those that went on then included
+    std::string until;  ///< those that began before it
+    std::string at;
+  };
+  for (const Row& row : {Row{-1h, "abcde", "", ""},
+                         {0s, "abcde", "", "a"},
+                         {5s, "abcde", "a", "a"},
+                         {10s, "abcde", "a", ""},  // the end is no more part of it
+                         {11s, "bcde", "a", ""},
+                         {12s, "bcde", "a", ""},  // skipped runs hold nothing
+                         {12'001ms, "cde", "ab", ""},
+                         {25s, "cde", "abc", "c"},
+                         {45s, "e", "abcd", ""},  // one whose end is not known is where it began
+                         {1h, "e", "abcde", "e"}}) {
+    CAPTURE(row.moment.count());
+    cli::History request;
+    request.since = kNoon + row.moment;
+    CHECK(names(view_of(kRuns, request)) == row.since);
+    request = {};
+    request.until = kNoon + row.moment;
+    CHECK(names(view_of(kRuns, request)) == row.until);
+    CHECK(names(at(row.moment)) == row.at);
+  }
+  CHECK(names(view_of(kRuns, {})) == "abcde");
   CHECK(view_of(kRuns, {}).log_begins == kNoon);
   CHECK_FALSE(view_of({}, {}).log_begins);
-  CHECK(since(-1h).runs.size() == 5);
-  CHECK(since(10s).runs.size() == 5);
-  CHECK(since(11s).runs.size() == 4);
-  CHECK(since(25s).runs.front().ending == Ending::lost);
-  CHECK(since(45s).runs.size() == 1);  // one whose end is not known is where it began
-  CHECK(since(1h).runs.front().ending == Ending::running);
 }
 
-TEST_CASE("history: until some time, those that began before it") {
-  const auto until = [](milliseconds moment) {
-    cli::History request;
-    request.until = kNoon + moment;
-    return view_of(kRuns, request).runs.size();
-  };
-  CHECK(until(0s) == 0);
-  CHECK(until(12s) == 1);
-  CHECK(until(12'001ms) == 2);
-  CHECK(until(24h) == 5);
-}
-
-TEST_CASE("history: who held it at a time, or who did before and after") {
-  CHECK(at(5s).runs.size() == 1);
-  CHECK(at(0s).runs.size() == 1);
-  CHECK(at(25s).runs.front().ending == Ending::lost);
-  CHECK(at(1h).runs.front().ending == Ending::running);
-  const HistoryView gap = at(12s);  // skipped runs hold nothing
-  CHECK(gap.runs.empty());
-  REQUIRE(gap.before);
-  REQUIRE(gap.after);
-  CHECK(gap.before->began == kNoon);
-  CHECK(gap.after->began == kNoon + 20s);
-  CHECK(at(10s).runs.empty());  // the end is no more part of it
-  CHECK(at(50s).runs.empty());  // it may have expired
-  CHECK(at(50s).before->ending == Ending::unknown);
+TEST_CASE("history: if no run had it at that time, who did before and after") {
+  const HistoryView gap = at(12s);
+  REQUIRE((gap.before && gap.after));
+  CHECK(gap.before->run == "a");
+  CHECK(gap.after->run == "c");
+  CHECK(at(50s).before->run == "d");
   CHECK_FALSE(at(-1s).before);
   CHECK(at(-1s).after);
   PastRun odd = run(60s, std::nullopt, Ending::running);
@@ -105,25 +110,6 @@ TEST_CASE("history: a run is found at the time that the table shows of it") {
   CHECK_FALSE(found(5'556ms, 9s));
 }
 
-TEST_CASE("history: bars lie where their time is, and something is seen of each") {
-  const Timeline unicode{{kNoon, kNoon + 100s}, 10, diag::Charset::utf8};
-  CHECK(unicode.bar(kNoon, kNoon + 100s) == "██████████");
-  CHECK(unicode.bar(kNoon, kNoon) == "▌         ");
-  CHECK(unicode.bar(kNoon + 100s, kNoon + 100s) == "         ▐");
-  CHECK(unicode.bar(kNoon + 25s, kNoon + 44s) == "  ▐█▌     ");
-  CHECK(unicode.bar(kNoon - 1h, kNoon + 1h) == "██████████");
-  CHECK(unicode.mark(kNoon + 55s, '?') == "     ?    ");
-  const Timeline ascii{{kNoon, kNoon + 100s}, 10, diag::Charset::ascii};
-  CHECK(ascii.bar(kNoon + 25s, kNoon + 44s) == "  ###     ");
-  // The shortest time.
-  const Timeline none{{kNoon, kNoon + 1ms}, 3, diag::Charset::ascii};
-  CHECK(none.bar(kNoon, kNoon) == "#  ");
-  CHECK(none.head().size() == 3);
-  for (const std::size_t width : {1U, 8U, 17U, 40U}) {
-    CHECK(Timeline{{kNoon, kNoon + 9h}, width, diag::Charset::ascii}.head().size() == width);
-  }
-}
-
 TEST_CASE("history: what the timeline has of a run, by what is known of it") {
   const milliseconds now = os::unix_now();
   for (const bool began : {false, true}) {
@@ -143,8 +129,8 @@ TEST_CASE("history: what the timeline has of a run, by what is known of it") {
         if (ended) odd.ended = now - 2h;
         odd.goes_on = goes_on;
         odd.ending = ended ? Ending::ended : goes_on ? Ending::running : Ending::unknown;
-        const std::string table = as_table(
-            {first, odd}, {}, {.width = 150, .charset = diag::Charset::ascii, .terminal = true});
+        const std::string table =
+            as_table({first, odd}, {}, {.width = 150, .charset = Charset::ascii, .terminal = true});
         const std::string last = table.substr(table.rfind('\n', table.size() - 2) + 1);
         CAPTURE(last);
         CHECK((last.find('#') != last.npos) == (began && (ended || goes_on)));
@@ -204,16 +190,10 @@ TEST_CASE("history: outcomes in few words and in more") {
 TEST_CASE("history: failed runs, and the last ones") {
   cli::History request;
   request.failed = true;
-  HistoryView view = view_of(kRuns, request);
-  REQUIRE(view.runs.size() == 2);
-  CHECK(view.runs[0].ending == Ending::lost);
-  CHECK(view.runs[1].ending == Ending::unknown);
+  CHECK(names(view_of(kRuns, request)) == "cd");
   request.last = 1;
-  view = view_of(kRuns, request);
-  REQUIRE(view.runs.size() == 1);
-  CHECK(view.runs[0].ending == Ending::unknown);
-  PastRun taken = run(0s, 1s);
-  taken.ending = Ending::forced;
+  CHECK(names(view_of(kRuns, request)) == "d");
+  PastRun taken = run(0s, 1s, Ending::forced);
   CHECK(outcome_of(taken).failed);
   taken.entry.who.maintenance = true;
   CHECK_FALSE(outcome_of(taken).failed);
@@ -246,6 +226,54 @@ TEST_CASE("grid: columns are left out in their order until the lines fit") {
   CHECK(fit(lines, left_out, 24) == Widths{4, 0, 17});
   CHECK(fit(lines, left_out, 17) == Widths{4, 0, 0});
   CHECK(fit(lines, left_out, 1) == Widths{4, 0, 0});
+}
+
+TEST_CASE("a timeline takes all of its width, in halves of a cell") {
+  const Timeline plain{{0s, 100s}, 10, Charset::ascii};
+  CHECK(plain.bar(0s, 100s) == "##########");
+  CHECK(plain.bar(50s, 100s) == "     #####");
+  CHECK(plain.bar(20s, 29s) == "  #       ");
+  CHECK(plain.bar(25s, 44s) == "  ###     ");
+  CHECK(plain.bar(99s, 99s) == "         #");
+  CHECK(plain.mark(0s, '|') == "|         ");
+  CHECK(plain.mark(55s, '?') == "     ?    ");
+  const Timeline halves{{0s, 100s}, 10, Charset::utf8};
+  CHECK(halves.bar(0s, 100s) == "██████████");
+  CHECK(halves.bar(0s, 4s) == "▌         ");
+  CHECK(halves.bar(5s, 12s) == "▐▌        ");
+  CHECK(halves.bar(25s, 44s) == "  ▐█▌     ");
+  CHECK(halves.bar(40s, 49s) == "    █     ");
+  CHECK(halves.bar(100s, 100s) == "         ▐");
+}
+
+TEST_CASE("what lies outside of a timeline is shown at its ends") {
+  const Timeline plain{{100s, 200s}, 10, Charset::ascii};
+  CHECK(plain.bar(0s, 119s) == "##        ");
+  CHECK(plain.bar(190s, 900s) == "         #");
+  CHECK(plain.mark(900s, '|') == "         |");
+  CHECK(Timeline{{100s, 101s}, 1, Charset::ascii}.bar(100s, 100s) == "#");
+}
+
+TEST_CASE("the head of a timeline says when it begins and ends") {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  struct Row {
+    milliseconds length;
+    std::size_t width;
+    std::string head;
+  };
+  for (const Row& row : {Row{1min, 20, "12:00:00    12:01:00"},
+                         {3h, 20, "12:00          15:00"},
+                         {24h, 20, "11-20          11-21"},
+                         // The same day of another month, and the same day of another year.
+                         {30 * 24h, 20, "11-20          12-20"},
+                         {365 * 24h, 20, "11-20          11-20"},
+                         {3h, 9, "         "},
+                         {1ms, 1, " "},
+                         // Too narrow for seconds: the same minute is not written twice.
+                         {59s, 12, "12:00       "}}) {
+    CHECK(Timeline{{kNoon, kNoon + row.length}, row.width, {}}.head() == row.head);
+  }
 }
 
 }  // namespace

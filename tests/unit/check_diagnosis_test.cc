@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "check/diagnosis.h"
+#include "contains.h"
 #include "driver/setup.h"
 
 namespace redlock::tests {
@@ -51,10 +52,6 @@ Level diagnosed(const Inspection& inspection) {
   return worst(diagnose(settings.servers[0], inspection, settings, {"L", true}, ""));
 }
 
-TEST_CASE("diagnosis: nothing to complain of") {
-  CHECK(diagnosed(healthy()) == Level::ok);
-}
-
 TEST_CASE("diagnosis: a sentinel, a node of a cluster, as Redis and as Valkey says it") {
   for (const char* const field : {"redis_mode", "server_mode"}) {
     for (const auto& [mode, level] : {std::pair{"standalone", Level::ok},
@@ -85,18 +82,16 @@ TEST_CASE("diagnosis: a Cluster by name that is none, and which node is the prim
   CHECK(role_as("redis+sentinel://db0/service") == "node db0:7000 is a primary without replicas");
   CHECK(role_as("redis://db0") == "a primary without replicas");
   inspection.info["connected_slaves"] = "2";
-  const auto has = [](const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-  };
-  CHECK(has(role_as("redis+sentinel://db0/service"), "use --replicas 1 on every host, or set"));
-  CHECK(has(role_as("redis://db0"), "a primary with 2 replicas"));
+  CHECK(
+      contains(role_as("redis+sentinel://db0/service"), "use --replicas 1 on every host, or set"));
+  CHECK(contains(role_as("redis://db0"), "a primary with 2 replicas"));
   inspection.info["min_slaves_good_slaves"] = "2";
-  CHECK(has(role_as("redis+sentinel://db0/service"), "a primary with 2 replicas"));
+  CHECK(contains(role_as("redis+sentinel://db0/service"), "a primary with 2 replicas"));
   inspection.info.erase("min_slaves_good_slaves");
   settings.replicas = 1;
-  CHECK(
-      has(role_as("redis+sentinel://db0/service"),
-          "a primary with 2 replicas; its vote counts once it has reached 1 of them (--replicas)"));
+  CHECK(contains(
+      role_as("redis+sentinel://db0/service"),
+      "a primary with 2 replicas; its vote counts once it has reached 1 of them (--replicas)"));
   inspection.info["connected_slaves"] = "0";
   inspection.info["redis_mode"] = "cluster";
   CHECK(role_as("redis+cluster://db0") == "node db0:7000 is a primary without replicas");
@@ -115,31 +110,6 @@ TEST_CASE("diagnosis: how long a certificate lasts") {
   CHECK(diagnosed(inspection) == Level::warning);
   inspection.certificate_expires = now - 1s;
   CHECK(diagnosed(inspection) == Level::misconfigured);
-}
-
-TEST_CASE("diagnosis: the clock, either way") {
-  for (const auto& [ahead, level] : {std::pair{5000ms, Level::ok},
-                                     {-5000ms, Level::ok},
-                                     {5001ms, Level::warning},
-                                     {-5001ms, Level::warning}}) {
-    Inspection inspection = healthy();
-    inspection.ahead = ahead;
-    CHECK(diagnosed(inspection) == level);
-  }
-}
-
-TEST_CASE("diagnosis: a version that is too old, and a server that cannot save") {
-  Inspection inspection = healthy();
-  inspection.info["redis_version"] = "4.0.1";
-  CHECK(diagnosed(inspection) == Level::misconfigured);
-  for (const char* const status : {"aof_last_write_status", "rdb_last_bgsave_status"}) {
-    CAPTURE(status);
-    inspection = healthy();
-    inspection.info[status] = "err";
-    CHECK(diagnosed(inspection) == Level::warning);
-    inspection.info[status] = "ok";
-    CHECK(diagnosed(inspection) == diagnosed(healthy()));
-  }
 }
 
 TEST_CASE("diagnosis: memory, from what share of maxmemory on") {
@@ -183,9 +153,12 @@ TEST_CASE("diagnosis: each finding in words, with the cure that fits the setting
       settings.restart_grace = grace;
     };
   };
-  const auto denied = [](std::vector<std::string> Inspection::*list,
-                         std::vector<std::string> commands) {
-    return [=](Inspection& seen, config::Settings&) { seen.*list = commands; };
+  const auto list = [](std::vector<std::string> Inspection::*member,
+                       std::vector<std::string> words) {
+    return [=](Inspection& seen, config::Settings&) { seen.*member = words; };
+  };
+  const auto ahead = [](std::chrono::milliseconds time) {
+    return [=](Inspection& seen, config::Settings&) { seen.ahead = time; };
   };
   const auto fsync = [](std::size_t servers) {
     return [=](Inspection& seen, config::Settings& settings) {
@@ -195,6 +168,12 @@ TEST_CASE("diagnosis: each finding in words, with the cure that fits the setting
   };
   const std::string lacks =
       "the user lacks permissions, or the server has renamed commands; give it";
+  const std::string cannot_save =
+      "cannot save to disk and may refuse all writes; see its log, disk space and permissions "
+      "there";
+  const std::string by_ntp =
+      " this host's; set both by NTP (locks do not need it, fencing numbers do when a server loses "
+      "its data)";
   using enum Level;
   const std::vector<Case> cases = {
       {"reachable", [](Inspection& seen, auto&) { seen.round_trip = 100ms; }, ok,
@@ -217,6 +196,9 @@ TEST_CASE("diagnosis: each finding in words, with the cure that fits the setting
        warning,
        "INFO has no run_id: restarts and two addresses of one server go unnoticed (no restart "
        "grace); no maxmemory: eviction goes unnoticed"},
+      {"version", set("redis_version", "4.0.1"), misconfigured,
+       "Redis 4.0.1 is too old; Redis 5 or later is needed"},
+      {"version", set("redis_version", "5.0.0"), ok, "Redis 5.0.0"},
       {"version", set("valkey_version", "8.0.1"), ok, "Valkey 8.0.1"},
       {"uptime", up("60", 60s), warning,
        "started only 60 s ago, and may have forgotten a lock; trusted in 1 s (see "
@@ -232,6 +214,10 @@ TEST_CASE("diagnosis: each finding in words, with the cure that fits the setting
        "appendfsync no: a crash can lose the locks of the last half minute; set appendfsync "
        "everysec or always there"},
       {"persistence", fsync(3), ok, "append-only file, appendfsync no"},
+      {"persistence", set("aof_last_write_status", "err"), warning, cannot_save},
+      {"persistence", set("rdb_last_bgsave_status", "err"), warning, cannot_save},
+      {"persistence", set("aof_last_write_status", "ok"), ok,
+       "append-only file, appendfsync everysec"},
       {"memory",
        [](Inspection& seen, auto&) {
          seen.info["maxmemory"] = "100";
@@ -241,30 +227,23 @@ TEST_CASE("diagnosis: each finding in words, with the cure that fits the setting
        misconfigured,
        "a held lock may be evicted: maxmemory-policy allkeys-lru (7 keys were); set "
        "maxmemory-policy noeviction there"},
-      {"clock", [](Inspection& seen, auto&) { seen.ahead = -2s; }, ok, "2 s behind this host's"},
-      {"clock", [](Inspection& seen, auto&) { seen.ahead = 2s; }, ok, "2 s ahead of this host's"},
-      {"distinct",
-       [](Inspection& seen, auto&) {
-         seen.run_ids = {"", "a"};
-       },
-       ok, ""},
-      {"distinct",
-       [](Inspection& seen, auto&) {
-         seen.run_ids = {"a", "b"};
-       },
-       misconfigured,
+      {"clock", ahead(-5000ms), ok, "5 s behind this host's"},
+      {"clock", ahead(5000ms), ok, "5 s ahead of this host's"},
+      {"clock", ahead(-5001ms), warning, "5 s behind" + by_ntp},
+      {"clock", ahead(5001ms), warning, "5 s ahead of" + by_ntp},
+      {"distinct", list(&Inspection::run_ids, {"", "a"}), ok, ""},
+      {"distinct", list(&Inspection::run_ids, {"a", "b"}), misconfigured,
        "this address leads to several servers (run_id a and b), so that two jobs may have one "
-       "lock; "
-       "give one that leads to a single server, or each as a server of its own"},
+       "lock; give one that leads to a single server, or each as a server of its own"},
       {"permissions", set("role", "slave"), ok, ""},
-      {"permissions", denied(&Inspection::denied, {"get", "&"}), misconfigured,
+      {"permissions", list(&Inspection::denied, {"get", "&"}), misconfigured,
        lacks + " +get &redlock*:told:*"},
-      {"permissions", denied(&Inspection::denied, {"time"}), warning,
+      {"permissions", list(&Inspection::denied, {"time"}), warning,
        lacks + " +time (redlock-protocol(7) says what happens without them)"},
-      {"permissions", denied(&Inspection::denied_redisson, {"lindex", "&"}), warning,
+      {"permissions", list(&Inspection::denied_redisson, {"lindex", "&"}), warning,
        "the user may not do all that --as redisson needs; give it +lindex &redisson_lock* and "
        "~redisson_lock_queue:*"},
-      {"permissions", denied(&Inspection::denied_redisson, {"hlen"}), warning,
+      {"permissions", list(&Inspection::denied_redisson, {"hlen"}), warning,
        "the user may not do all that --as redisson needs; give it +hlen"},
       {"permissions",
        [](Inspection& seen, config::Settings& settings) {
@@ -327,40 +306,27 @@ TEST_CASE("diagnosis: a hostile server's words are cut and cleaned") {
   }
 }
 
-/// What is said of server 0 when a lock was had with these answers of its.
-Level tried(lock::Answer renewed, lock::Answer released) {
+/// What is said of three servers with a lock that was had, one of them with these steps.
+Level tried(check::SelfTestResult::Steps steps) {
   check::SelfTestResult self_test;
   self_test.outcome = {lock::Outcome::Kind::job_ended};
   self_test.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
-  self_test.servers[0] = {lock::Granted{}, std::move(renewed), std::move(released)};
+  self_test.servers[2] = std::move(steps);
   self_test.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
   return worst(diagnose_self_test(self_test, settings_for(3), {"L", true}));
 }
 
-TEST_CASE("diagnosis: a lock that vanishes, or cannot be released") {
-  CHECK(tried(lock::Renewed{}, lock::Released{}) == Level::ok);
-  CHECK(tried(lock::Missing{}, lock::Missing{}) == Level::misconfigured);
-  CHECK(tried(lock::Renewed{}, lock::Missing{}) == Level::misconfigured);
-  CHECK(tried(lock::Renewed{}, lock::NotMine{"x"}) == Level::misconfigured);
-  CHECK(tried(lock::Unreachable{}, lock::Released{}) == Level::outage);
-  CHECK(tried(lock::Renewed{}, lock::Unreachable{}) == Level::warning);
-}
-
-TEST_CASE("diagnosis: a server that gave no vote, though it could") {
-  check::SelfTestResult self_test;
-  self_test.outcome = {lock::Outcome::Kind::job_ended};
-  self_test.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
-  self_test.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
-  const auto verdict = [&self_test] {
-    return worst(diagnose_self_test(self_test, settings_for(3), {"L", true}));
-  };
-  CHECK(verdict() == Level::ok);
-  self_test.servers[2].acquired = lock::Refused{"x", {}, {}};
-  CHECK(verdict() == Level::warning);
-  self_test.servers[2].acquired = lock::Unreachable{};
-  CHECK(verdict() == Level::outage);
-  self_test.servers[2].acquired.reset();
-  CHECK(verdict() == Level::outage);
+TEST_CASE("diagnosis: a vote that is missing, a lock that vanishes, or cannot be released") {
+  using namespace lock;
+  CHECK(tried({Granted{}, Renewed{}, Released{}}) == Level::ok);
+  CHECK(tried({Granted{}, Missing{}, Missing{}}) == Level::misconfigured);
+  CHECK(tried({Granted{}, Renewed{}, Missing{}}) == Level::misconfigured);
+  CHECK(tried({Granted{}, Renewed{}, NotMine{"x"}}) == Level::misconfigured);
+  CHECK(tried({Granted{}, Unreachable{}, Released{}}) == Level::outage);
+  CHECK(tried({Granted{}, Renewed{}, Unreachable{}}) == Level::warning);
+  CHECK(tried({Refused{"x", {}, {}}, Renewed{}, Released{}}) == Level::warning);
+  CHECK(tried({Unreachable{}, Renewed{}, Released{}}) == Level::outage);
+  CHECK(tried({std::nullopt, Renewed{}, Released{}}) == Level::outage);
 }
 
 TEST_CASE("diagnosis: a lock that was used before waits until a quorum is trusted") {
@@ -388,57 +354,61 @@ TEST_CASE("diagnosis: a lock that was used before waits until a quorum is truste
 TEST_CASE("diagnosis: how a lock that was not had is told") {
   check::SelfTestResult self_test;
   self_test.servers.resize(1);
+  const auto told = [&self_test](bool ours = true) {
+    return diagnose_self_test(self_test, settings_for(1), {"L", ours});
+  };
   self_test.outcome = {lock::Outcome::Kind::conflict};
-  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::ok);
-  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::outage);
+  CHECK(worst(told(false)) == Level::ok);
+  CHECK(worst(told()) == Level::outage);
   self_test.servers[0].acquired = lock::Unreachable{true, false, "gone fishing"};
-  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::outage);
+  CHECK(worst(told(false)) == Level::outage);
   self_test.servers[0].explained = true;
-  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::ok);
+  CHECK(worst(told(false)) == Level::ok);
   self_test.servers[0] = {};
   self_test.outcome = {lock::Outcome::Kind::misconfigured};
-  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::misconfigured);
+  CHECK(worst(told()) == Level::misconfigured);
   self_test.outcome = {lock::Outcome::Kind::unavailable};
   self_test.complaints = {{0, lock::Unreachable{true, false, "gone fishing"}}};
-  const auto findings = diagnose_self_test(self_test, settings_for(1), {"L", true});
-  CHECK(findings.back().text.find("redis://db0:6379: gone fishing") != std::string::npos);
-  CHECK(findings.size() == 1);
+  CHECK(contains(told().back().text, "redis://db0:6379: gone fishing"));
+  CHECK(told().size() == 1);
   self_test.complaints = {{0, lock::Unreachable{}}};
-  const auto silent = diagnose_self_test(self_test, settings_for(1), {"L", true});
-  CHECK(silent.back().text.ends_with("redis://db0:6379: no answer came in time"));
+  CHECK(told().back().text.ends_with("redis://db0:6379: no answer came in time"));
   self_test.servers[0].acquired = lock::Unreachable{};
-  CHECK(diagnose_self_test(self_test, settings_for(1), {"L", true}).size() == 1);
+  CHECK(told().size() == 1);
   self_test.servers[0].explained = true;
-  CHECK(diagnose_self_test(self_test, settings_for(1), {"L", true}).back().text ==
-        "a lock could not be acquired; solve the problems above");
+  CHECK(told().back().text == "a lock could not be acquired; solve the problems above");
   // A lock of another kind needs another name, or --as redisson.
   self_test.outcome = {lock::Outcome::Kind::conflict};
   for (const char* const type : {"hash", "redisson mode", "plain string", "list"}) {
     self_test.holder = lock::Refused{std::string("type:") + type, {}, {}};
-    CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) ==
-          (type == std::string_view("list") ? Level::ok : Level::warning));
+    CHECK(worst(told(false)) == (type == std::string_view("list") ? Level::ok : Level::warning));
   }
 }
 
 TEST_CASE("diagnosis: the grace and the restart grace") {
-  CHECK(worst(diagnose_set(settings_for(1))) == Level::ok);
-  CHECK(worst(diagnose_set(settings_for(3))) == Level::ok);
-  config::Settings settings = settings_for(3);
-  settings.restart_grace = 0s;
-  CHECK(worst(diagnose_set(settings)) == Level::warning);
-  settings = settings_for(1);
-  settings.restart_grace = 0s;
-  CHECK(worst(diagnose_set(settings)) == Level::ok);
-  settings.ttl = 2min;
-  settings.restart_grace = 1min;
-  CHECK(worst(diagnose_set(settings)) == Level::warning);
-  settings.servers = settings_for(3).servers;
-  CHECK(worst(diagnose_set(settings)) == Level::misconfigured);  // run refuses it
-  settings = settings_for(1);
-  settings.kill_after = settings.ttl / 3;
-  CHECK(worst(diagnose_set(settings)) == Level::ok);
-  settings.kill_after = settings.ttl / 3 + 1ms;
-  CHECK(worst(diagnose_set(settings)) == Level::misconfigured);
+  struct Case {
+    std::size_t servers;
+    std::chrono::milliseconds ttl;
+    std::chrono::seconds restart_grace;
+    std::optional<std::chrono::milliseconds> kill_after;
+    Level level;
+  };
+  for (const Case& each : {Case{1, 30s, 1min, {}, Level::ok},
+                           {3, 30s, 1min, {}, Level::ok},
+                           {3, 30s, 0s, {}, Level::warning},
+                           {1, 30s, 0s, {}, Level::ok},
+                           {1, 2min, 1min, {}, Level::warning},
+                           {3, 2min, 1min, {}, Level::misconfigured},  // run refuses it
+                           {1, 30s, 1min, 10s, Level::ok},
+                           {1, 30s, 1min, 10'001ms, Level::misconfigured}}) {
+    CAPTURE(each.servers);
+    CAPTURE(each.ttl.count());
+    config::Settings settings = settings_for(each.servers);
+    settings.ttl = each.ttl;
+    settings.restart_grace = each.restart_grace;
+    settings.kill_after = each.kill_after;
+    CHECK(worst(diagnose_set(settings)) == each.level);
+  }
 }
 
 }  // namespace

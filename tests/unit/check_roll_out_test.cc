@@ -151,25 +151,20 @@ TEST_CASE("roll-out: a host whose list need not share a server with ours is a wa
 }
 
 TEST_CASE("roll-out: an even number of servers is a warning, but not in the middle of one") {
-  const auto level = [](std::size_t servers, bool is_step) {
+  const auto found = [](std::size_t servers, bool is_step) {
     return diagnose_lists(
-               {.ours = driver::server_list(settings_for(servers)), .ours_is_step = is_step})[0]
-        .level;
+        {.ours = driver::server_list(settings_for(servers)), .ours_is_step = is_step})[0];
   };
   for (const std::size_t servers : {1U, 2U, 3U, 4U, 5U, 6U}) {
-    CHECK(level(servers, false) == (servers % 2 == 0 ? Level::warning : Level::ok));
-    CHECK(level(servers, true) == Level::ok);
+    CHECK(found(servers, false).level == (servers % 2 == 0 ? Level::warning : Level::ok));
+    CHECK(found(servers, true).level == Level::ok);
   }
-  const auto said = [](std::size_t servers, bool is_step) {
-    return diagnose_lists(
-               {.ours = driver::server_list(settings_for(servers)), .ours_is_step = is_step})[0]
-        .text;
-  };
-  CHECK(said(2, true) ==
+  CHECK(found(2, true).text ==
         "2 servers, in the middle of a roll-out: none may fail until the next step");
-  CHECK(said(4, true) == "4 servers, in the middle of a roll-out: 1 may fail until the next step");
-  CHECK(said(2, false).starts_with("2 servers: both are needed for a lock"));
-  CHECK(said(4, false) == "4 servers: 1 may fail, as with 3; use an odd number");
+  CHECK(found(4, true).text ==
+        "4 servers, in the middle of a roll-out: 1 may fail until the next step");
+  CHECK(found(2, false).text.starts_with("2 servers: both are needed for a lock"));
+  CHECK(found(4, false).text == "4 servers: 1 may fail, as with 3; use an odd number");
   const auto is_step = [](std::chrono::milliseconds ago, std::size_t servers) {
     return Seen().at(ago, "web1", list_with(servers)).at(0s, "web1", list_with(3)).result();
   };

@@ -157,16 +157,14 @@ TEST_CASE("force --wait: gives up ten seconds after the longest-lived key must h
 TEST_CASE("force: no sentence says that a job is stopped where nobody stops one") {
   for (const bool unattended : {false, true}) {
     for (const bool unwarned : {false, true}) {
-      for (const bool shared : {false, true}) {
+      for (const std::size_t readers : {0U, 3U}) {
         CAPTURE(unattended);
         CAPTURE(unwarned);
-        CAPTURE(shared);
-        Found found;
-        found.lock.judgement.state = lock::State::held;
-        found.lock.shared = shared;
-        found.lock.holder = records::Holder{
-            .host = "h", .user = {}, .unattended = unattended, .unwarned = unwarned};
-        const bool nobody = !shared && (unattended || unwarned);
+        CAPTURE(readers);
+        Found found = readers > 0 ? held(0, readers) : found_in(State::held);
+        found.lock.holder->unattended = unattended;
+        found.lock.holder->unwarned = unwarned;
+        const bool nobody = readers == 0 && (unattended || unwarned);
         CHECK(contains(found.question(false), "Stop ") != nobody);
         CHECK(contains(found.question(true), "stop no process") == nobody);
         CHECK(contains(found.outlook(true), "stops no process") == nobody);

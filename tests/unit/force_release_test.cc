@@ -34,23 +34,14 @@ enum class Server {
   dies,     ///< shows nothing, and then its connections break
   silent,   ///< says nothing
 };
-constexpr std::size_t kKinds = 8;
+constexpr int kKinds = 8;
 
-/// Each combination once, whatever the order, and in an order that differs from one to the next.
-std::vector<std::array<Server, kServers>> combinations() {
-  std::vector<std::array<Server, kServers>> all;
-  for (std::size_t a = 0; a < kKinds; ++a) {
-    for (std::size_t b = a; b < kKinds; ++b) {
-      for (std::size_t c = b; c < kKinds; ++c) {
-        std::array<Server, kServers> one{static_cast<Server>(a), static_cast<Server>(b),
-                                         static_cast<Server>(c)};
-        std::rotate(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(all.size() % kServers),
-                    one.end());
-        all.push_back(one);
-      }
-    }
+/// What a server says that does what it is asked to. `readers`: whom a revocation has reached.
+std::string done(const Asked& asked, const std::string& readers = "") {
+  if (asked.name == "revoke") {
+    return "*4\r\n" + tests::bulk_of("revoked") + ":1\r\n" + tests::bulk_of(readers) + ":1\r\n";
   }
-  return all;
+  return asked.name == "remove" ? tests::array_of({"released"}) : tests::usual_reply(asked.name);
 }
 
 /// The lock's key on three servers.
@@ -112,8 +103,7 @@ struct Scene {
         return tests::array_of({"not_mine", kOther});
       case Server::holds:
       case Server::loses:
-        if (asked.name == "remove") return tests::array_of({"released"});
-        return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
+        return done(asked);
       default:
         return tests::array_of({"missing"});
     }
@@ -145,22 +135,16 @@ Forced force(tests::AnsweringServers& servers, bool now, bool wait = false) {
   return forced;
 }
 
-std::string described(const Scene& scene) {
-  std::string text;
-  for (const Server each : scene.servers) text += std::to_string(static_cast<int>(each)) + " ";
-  return text + scene.value;
-}
-
 TEST_CASE("force: the status is 0 only if the holder has no quorum left; and then it always is") {
   Scene scene;
   tests::AnsweringServers servers(
       kServers, [&](const Asked& asked) { return scene.reply(asked); }, false);
   const config::Settings settings = servers.settings();
-  for (const auto& each : combinations()) {
+  for (const auto& each : tests::trios<Server>(kKinds)) {
     for (const bool now : {false, true}) {
       for (const bool hold : {false, true}) {
         scene = {.servers = each, .hold = hold};
-        CAPTURE(described(scene));
+        CAPTURE(tests::described(each));
         CAPTURE(now);
         CAPTURE(hold);
         const Forced forced = force(servers, now);
@@ -307,16 +291,13 @@ TEST_CASE("force: a key of another program on one server stays without --now") {
 TEST_CASE("force: a hold with a run inside ends when that run has ended, and with --now before") {
   std::array<int, kServers> looks{};
   const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
-    if (asked.name == "look") {
-      return tests::Shown{.type = "string",
-                          .value = kToken,
-                          .left = 40'000,
-                          .holder = R"({"maintenance":1})",
-                          .holds = ++looks.at(asked.server) < 3 ? 2 : 1}
-          .wire();
-    }
-    if (asked.name == "revoke") return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
-    return asked.name == "remove" ? tests::array_of({"released"}) : tests::usual_reply(asked.name);
+    if (asked.name != "look") return done(asked);
+    return tests::Shown{.type = "string",
+                        .value = kToken,
+                        .left = 40'000,
+                        .holder = R"({"maintenance":1})",
+                        .holds = ++looks.at(asked.server) < 3 ? 2 : 1}
+        .wire();
   };
   tests::AnsweringServers servers(kServers, reply, false);
   for (const bool now : {false, true}) {
@@ -336,8 +317,7 @@ TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look 
   std::array<int, kServers> looks{};
   std::string first;
   const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
-    if (asked.name == "revoke") return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
-    if (asked.name != "look") return tests::usual_reply(asked.name);
+    if (asked.name != "look") return done(asked);
     tests::Shown shown{.type = "string", .value = first, .left = 40'000, .holder = "{}"};
     const int look = looks.at(asked.server)++;
     if (look == 2) {  // the next one shows nothing
@@ -357,24 +337,21 @@ TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look 
     return look < 2 ? shown.wire() : tests::Shown{}.wire();
   };
   tests::AnsweringServers servers(kServers, reply, false);
-  for (int a = 0; a < 4; ++a) {
-    for (int b = a; b < 4; ++b) {
-      for (int c = b; c < 4; ++c) {
-        later = {static_cast<Later>(b), static_cast<Later>(a), static_cast<Later>(c)};
-        looks = {};
-        first = ((a + b + c) % 2 == 0 ? "" : "revoked:") + kToken;
-        CAPTURE(a);
-        CAPTURE(b);
-        CAPTURE(c);
-        const Forced forced = force(servers, false, true);
-        CAPTURE(forced.said);
-        CHECK(forced.status == ExitStatus::ok);
-        const auto without = std::ranges::count_if(
-            later, [](Later each) { return each == Later::another || each == Later::nothing; });
-        const int most = std::ranges::max(looks);
-        CHECK(most == (without >= static_cast<int>(kQuorum) ? 3 : 4));
-      }
-    }
+  bool before = false;  // it was revoked before
+  for (const auto& each : tests::trios<Later>(4)) {
+    before = !before;
+    CAPTURE(tests::described(each));
+    CAPTURE(before);
+    later = each;
+    looks = {};
+    first = (before ? "revoked:" : "") + kToken;
+    const Forced forced = force(servers, false, true);
+    CAPTURE(forced.said);
+    CHECK(forced.status == ExitStatus::ok);
+    const auto without = std::ranges::count_if(
+        later, [](Later one) { return one == Later::another || one == Later::nothing; });
+    const int most = std::ranges::max(looks);
+    CHECK(most == (without >= static_cast<int>(kQuorum) ? 3 : 4));
   }
 }
 
@@ -393,11 +370,9 @@ TEST_CASE(
                           .holder = R"({"maintenance":1})"}
           .wire();
     }
-    if (asked.name == "revoke") return "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:1\r\n";
     if (asked.name == "remove" && asked.server == 0) return std::nullopt;
-    if (asked.name == "remove") return tests::array_of({"released"});
     lines += asked.name == "log" ? 1 : 0;
-    return tests::usual_reply(asked.name);
+    return done(asked);
   };
   tests::AnsweringServers servers(kServers, reply);
   config::Settings settings = servers.settings();
@@ -424,17 +399,9 @@ TEST_CASE("force --now: a reader that enters between the look and the revocation
                           .readers = {{generation, "{}"}}}
           .wire();
     }
-    if (asked.name == "revoke") {
-      // One server alone names the late one.
-      const std::string readers = generation + (asked.server == 1 ? " " + late : "");
-      return "*4\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(readers.size()) + "\r\n" + readers +
-             "\r\n:1\r\n";
-    }
-    if (asked.name == "remove") {
-      removes.push_back(asked);
-      return tests::array_of({"released"});
-    }
-    return tests::usual_reply(asked.name);
+    if (asked.name == "remove") removes.push_back(asked);
+    // One server alone names the late one.
+    return done(asked, generation + (asked.server == 1 ? " " + late : ""));
   };
   tests::AnsweringServers servers(kServers, reply, false);
   CHECK(force(servers, true).status == ExitStatus::ok);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The redlocks of a run with several locks: which lock each takes, and what it hands on.
+// The redlocks of a run with several locks: which lock each takes, and what it hands on. What a run
+// inside another one makes of REDLOCK_HELD.
 #include "run/stage.h"
 
 #include <doctest/doctest.h>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "answering_servers.h"
 #include "driver/setup.h"
 #include "error.h"
 
@@ -21,6 +23,8 @@ namespace redlock::run {
 namespace {
 
 using namespace std::chrono_literals;
+using tests::Asked;
+using tests::Shown;
 
 const lock::Instant kNow(1000s);
 const std::string kToken(40, 'a');
@@ -245,6 +249,74 @@ TEST_CASE("stages: the command of --on-lost gets no variables of the next stage"
   const Stage last(run, held({"a", "m"}), kNow);
   CHECK(last.variables(kHook, kToken, 9).added == last.variables(kJob, kToken, 9).added);
   CHECK(last.variables(kHook, kToken, 9).dropped == last.variables(kJob, kToken, 9).dropped);
+}
+
+TEST_CASE("held: an added lock is found, other locks are kept, an older one of the same goes") {
+  const driver::LockId here{.name = {}, .key = "a b:c", .servers = "0123456789abcdef"};
+  const driver::LockId there{.name = {}, .key = "a b:c", .servers = "fedcba9876543210"};
+  const lock::Inherited first{.token = kToken, .fence = 7};
+  const lock::Inherited second{.token = std::string(40, 'b'), .fence = 8};
+
+  std::string words = add_held("", here, first);
+  CHECK(words == kToken + ":7:0123456789abcdef:6120623a63");
+  CHECK_FALSE(find_held(words, there).has_value());
+  words = add_held(words, there, second);
+  REQUIRE(find_held(words, here).has_value());
+  CHECK(find_held(words, here)->token == first.token);
+  CHECK(find_held(words, here)->fence == 7);
+  words = add_held(words, here, second);
+  CHECK(find_held(words, here)->fence == 8);
+  CHECK(words.find(first.token) == std::string::npos);
+  CHECK(find_held(words, there)->fence == 8);
+}
+
+TEST_CASE("held: a malformed text is no hold") {
+  const driver::LockId id{.name = {}, .key = "k", .servers = "f"};
+  CHECK(find_held(kToken + ":1:f:6b", id).has_value());
+  for (const std::string& word :
+       {std::string(), std::string("  "), kToken, kToken + ":f:6b", kToken + "::f:6b",
+        kToken + ":x:f:6b", kToken + ":-1:f:6b", std::string(40, 'g') + ":1:f:6b",
+        std::string(39, 'a') + ":1:f:6b", kToken + ":1:g:6b", kToken + ":1:f:6b6b",
+        kToken + ":99999999999999999999999:f:6b"}) {
+    CAPTURE(word);
+    CHECK_FALSE(find_held(word, id).has_value());
+  }
+}
+
+TEST_CASE(
+    "held: what an outer run holds it may still hold, unless a quorum shows that it does not") {
+  const std::string reader = "s" + std::string(39, 'a');
+  const auto key = [](const std::string& value, const std::string& holder = "") {
+    return Shown{.type = "string", .value = value, .left = 20'000, .holder = holder};
+  };
+  Shown shared = key("shared:" + reader);
+  shared.readers = {{reader, "{}"}};
+  struct Row {
+    Shown shown;
+    std::string held;
+    bool may;
+    std::size_t silent = 0;  ///< of three servers
+  };
+  for (const Row& row : {Row{key(kToken), kToken, true},
+                         {key("revoked:" + kToken + " {}"), kToken, true},
+                         {key(std::string(40, 'b')), kToken, false},
+                         {key("cooling:" + kToken), kToken, false},
+                         {key("of another program"), kToken, false},
+                         {key(kToken, R"({"host":"h","maintenance":1})"), kToken, false},
+                         {shared, reader, true},
+                         {shared, "s" + std::string(39, 'b'), false},
+                         {{.type = "list", .left = -1}, kToken, false},
+                         {{}, kToken, false},
+                         {{}, kToken, false, 1},
+                         {{}, kToken, true, 2}}) {
+    CAPTURE(row.shown.value);
+    CAPTURE(row.silent);
+    tests::AnsweringServers servers(3, [&](const Asked& asked) -> std::optional<std::string> {
+      if (asked.server < row.silent) return std::nullopt;
+      return asked.name == "look" ? row.shown.wire() : tests::usual_reply(asked.name);
+    });
+    CHECK(may_still_hold({.token = row.held, .fence = 1}, "L", servers.settings()) == row.may);
+  }
 }
 
 }  // namespace

@@ -11,8 +11,10 @@ std::string refusal_of(const char* command, Words options) {
   options.insert(options.begin(), command);
   if (command != std::string_view("list")) options.emplace_back("L");
   if (command == std::string_view("run")) options.emplace_back("job");
-  const Failure got = failure(options, {{"REDLOCK_SERVERS", "redis://one"}});
-  return got.status == ExitStatus::ok ? "" : got.message;
+  const Failure got = failure(options, kOne);
+  if (got.status == ExitStatus::ok) return "";
+  CHECK(got.status == ExitStatus::usage);
+  return got.message;
 }
 
 std::string name_of(const std::string& option) {

@@ -12,12 +12,8 @@ namespace {
 using tests::Words;
 
 Complete completed(Words words) {
-  return std::get<Complete>(completions(
-      [&] {
-        words.insert(words.begin(), "for");
-        return words;
-      }(),
-      tests::environment({{"REDLOCK_SERVERS", "redis://one"}})));
+  words.insert(words.begin(), "for");
+  return std::get<Complete>(completions(words, tests::environment(tests::kOne)));
 }
 
 bool offers(const Complete& line, const std::string& word) {

@@ -184,11 +184,7 @@ TEST_CASE(
 }
 
 TEST_CASE("sandbox") {
-  const auto sandbox = [](const Words& words) {
-    Words all = {"sandbox"};
-    all.insert(all.end(), words.begin(), words.end());
-    return std::get<cli::Sandbox>(parse(all));
-  };
+  const auto sandbox = [](const Words& words) { return parse_as<cli::Sandbox>("sandbox", words); };
   CHECK(sandbox({}).servers == 3);
   CHECK(sandbox({}).command.empty());
   CHECK(sandbox({"-N", "1"}).servers == 1);
@@ -224,26 +220,22 @@ TEST_CASE("help and version") {
 }
 
 TEST_CASE("config and check take what can stand in a file, and no job") {
-  const Variables one = {{"REDLOCK_SERVERS", "redis://one"}};
-  const auto check = [&](Words words) {
-    return std::get<cli::Check>(parse(std::move(words), one));
-  };
-  CHECK(check({"check"}).name.empty());
-  CHECK(check({"check", ""}).name.empty());
-  check_usage({"check", "--acl=cron", ""}, "name is empty", one);
-  CHECK(check({"check", "--ttl=5", "L", "--json"}).name == "L");
-  CHECK(check({"check", "--ttl=5", "L", "--json"}).json);
-  CHECK(std::get<cli::ShowConfig>(parse({"config", "--ttl", "5"}, one)).settings.ttl ==
-        std::chrono::seconds(5));
-  check_usage({"check", "L", "M"}, "unexpected argument 'M'", one);
-  check_usage({"check", "--", "L"}, "unexpected argument", one);
-  check_usage({"check", "a{"}, "lock name", one);
-  check_usage({"config", "L"}, "unexpected argument 'L'", one);
-  check_usage({"acquire", "L", "date"}, "'date': acquire runs no command", one);
-  check_usage({"hold", "L", "--for=1h", "date"}, "'date': hold runs no command", one);
-  check_usage({"config", "-n"}, "unknown option '-n'", one);
-  check_usage({"check", "-w", "5"}, "redlock check --help", one);
-  check_usage({"run", "--json", "L", "x"}, "'--json'", one);
+  const auto check = [](const Words& words) { return parse_as<cli::Check>("check", words); };
+  CHECK(check({}).name.empty());
+  CHECK(check({""}).name.empty());
+  check_usage({"check", "--acl=cron", ""}, "name is empty", kOne);
+  CHECK(check({"--ttl=5", "L", "--json"}).name == "L");
+  CHECK(check({"--ttl=5", "L", "--json"}).json);
+  CHECK(parse_as<cli::ShowConfig>("config", {"--ttl", "5"}).settings.ttl == 5s);
+  check_usage({"check", "L", "M"}, "unexpected argument 'M'", kOne);
+  check_usage({"check", "--", "L"}, "unexpected argument", kOne);
+  check_usage({"check", "a{"}, "lock name", kOne);
+  check_usage({"config", "L"}, "unexpected argument 'L'", kOne);
+  check_usage({"acquire", "L", "date"}, "'date': acquire runs no command", kOne);
+  check_usage({"hold", "L", "--for=1h", "date"}, "'date': hold runs no command", kOne);
+  check_usage({"config", "-n"}, "unknown option '-n'", kOne);
+  check_usage({"check", "-w", "5"}, "redlock check --help", kOne);
+  check_usage({"run", "--json", "L", "x"}, "'--json'", kOne);
   check_config({"config"}, "no servers are configured");
   check_config({"check"}, "no servers are configured");
 }
@@ -315,10 +307,7 @@ TEST_CASE("no command, or an unknown one") {
 
 }  // namespace
 TEST_CASE("status: several names, options in between") {
-  const auto of = [](Words words) {
-    words.insert(words.begin(), "status");
-    return std::get<cli::Status>(parse(std::move(words), {{"REDLOCK_SERVERS", "redis://one"}}));
-  };
+  const auto of = [](const Words& words) { return parse_as<cli::Status>("status", words); };
   CHECK(of({"a"}).names == Words{"a"});
   CHECK(of({"-q", "a", "--json", "[b]", "c"}).names == Words{"a", "[b]", "c"});
   CHECK(of({"a", "--json"}).json);
@@ -333,10 +322,7 @@ TEST_CASE("status: several names, options in between") {
 }
 
 TEST_CASE("list: at most one pattern, which may be anything") {
-  const auto of = [](Words words) {
-    words.insert(words.begin(), "list");
-    return std::get<cli::List>(parse(std::move(words), {{"REDLOCK_SERVERS", "redis://one"}}));
-  };
+  const auto of = [](const Words& words) { return parse_as<cli::List>("list", words); };
   CHECK(of({}).pattern.empty());
   CHECK(of({"[ab]*{"}).pattern == "[ab]*{");
   CHECK(of({"a*", "--json"}).json);
@@ -345,10 +331,7 @@ TEST_CASE("list: at most one pattern, which may be anything") {
 }
 
 TEST_CASE("history: names, patterns, and times that have passed") {
-  const auto of = [](Words words) {
-    words.insert(words.begin(), "history");
-    return std::get<cli::History>(parse(std::move(words), {{"REDLOCK_SERVERS", "redis://one"}}));
-  };
+  const auto of = [](const Words& words) { return parse_as<cli::History>("history", words); };
   CHECK(of({"a"}).about_one());
   CHECK(of({}).names.empty());
   CHECK_FALSE(of({}).about_one());

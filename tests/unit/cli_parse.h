@@ -30,11 +30,17 @@ inline cli::Invocation parse(Words words, Variables variables = {}) {
   return cli::parse(std::move(words), environment(std::move(variables)));
 }
 
-/// `redlock run` with these words, one server in the environment unless there is another.
+const Variables kOne = {{"REDLOCK_SERVERS", "redis://one"}};
+
+/// The request that this command makes of these words, with kOne unless there are other servers.
+template <class Command>
+Command parse_as(const std::string& command, Words words, Variables variables = {}) {
+  words.insert(words.begin(), command);
+  variables.insert(kOne.begin(), kOne.end());
+  return std::get<Command>(parse(std::move(words), std::move(variables)));
+}
 inline cli::Run parse_run(Words words, Variables variables = {}) {
-  words.insert(words.begin(), "run");
-  variables.emplace("REDLOCK_SERVERS", "redis://one");
-  return std::get<cli::Run>(parse(std::move(words), std::move(variables)));
+  return parse_as<cli::Run>("run", std::move(words), std::move(variables));
 }
 
 struct Failure {

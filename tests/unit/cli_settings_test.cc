@@ -15,8 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Variables kOne = {{"REDLOCK_SERVERS", "redis://one"}};
-
 config::Settings settings(Words options, Variables variables = {}) {
   options.insert(options.end(), {"L", "x"});
   return parse_run(std::move(options), std::move(variables)).settings;
@@ -122,18 +120,7 @@ TEST_CASE("settings: --acl takes a user whom nobody else is") {
   for (const char* const user : {"", "default", "a b", "a\x1b", "a\n"}) {
     check_usage({"check", "--acl", user}, "--acl: expected a user for jobs alone", kOne);
   }
-  CHECK(std::get<cli::Check>(parse({"check", "--acl", "default2"}, kOne)).acl_user == "default2");
-}
-
-TEST_CASE("settings: every duration is read alike") {
-  for (const config::Row& row : config::table()) {
-    if (row.type != config::Type::duration) continue;
-    CAPTURE(row.name);
-    for (const char* text : {"90", "1m30s", "90000ms", "1h", "0.5d"}) {
-      config::Draft draft;
-      CHECK_NOTHROW(config::store(row, draft, text, {config::Origin::flag}));
-    }
-  }
+  CHECK(parse_as<cli::Check>("check", {"--acl", "default2"}).acl_user == "default2");
 }
 
 TEST_CASE("settings: a time that must last is rounded up, a limit down") {
@@ -421,11 +408,6 @@ TEST_CASE("names: prefix and name together must be a key") {
     check_usage(words, "longer than 255", kOne);
   }
   check_usage({"run", "redis://:geheim@one", "x"}, "--server", kOne);
-}
-
-TEST_CASE("wrong usage is told before wrong configuration") {
-  check_usage({"run", "redlock:{x}", "true"}, "redlock");
-  check_usage({"run", "--ttl", "x", "L", "true"}, "--ttl");
 }
 
 }  // namespace

@@ -205,4 +205,9 @@ struct Shown {
   }
 };
 
+/// A lock with this value, whose holder's record is `{}` unless there is another.
+inline Shown held_as(std::string value, std::int64_t left = 40'000, std::string holder = "{}") {
+  return {.type = "string", .value = std::move(value), .left = left, .holder = std::move(holder)};
+}
+
 }  // namespace redlock::tests

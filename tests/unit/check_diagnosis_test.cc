@@ -253,6 +253,7 @@ TEST_CASE("diagnosis: each finding in words, with the cure that fits the setting
        ok, "the user may do all that is needed"},
   };
   for (const Case& each : cases) {
+    CAPTURE(&each - cases.data());
     CAPTURE(each.text);
     config::Settings settings = settings_for(1);
     Inspection inspection = healthy();
@@ -393,16 +394,16 @@ TEST_CASE("diagnosis: the grace and the restart grace") {
     std::optional<std::chrono::milliseconds> kill_after;
     Level level;
   };
-  for (const Case& each : {Case{1, 30s, 1min, {}, Level::ok},
-                           {3, 30s, 1min, {}, Level::ok},
-                           {3, 30s, 0s, {}, Level::warning},
-                           {1, 30s, 0s, {}, Level::ok},
-                           {1, 2min, 1min, {}, Level::warning},
-                           {3, 2min, 1min, {}, Level::misconfigured},  // run refuses it
-                           {1, 30s, 1min, 10s, Level::ok},
-                           {1, 30s, 1min, 10'001ms, Level::misconfigured}}) {
-    CAPTURE(each.servers);
-    CAPTURE(each.ttl.count());
+  const Case cases[] = {{1, 30s, 1min, {}, Level::ok},
+                        {3, 30s, 1min, {}, Level::ok},
+                        {3, 30s, 0s, {}, Level::warning},
+                        {1, 30s, 0s, {}, Level::ok},
+                        {1, 2min, 1min, {}, Level::warning},
+                        {3, 2min, 1min, {}, Level::misconfigured},  // run refuses it
+                        {1, 30s, 1min, 10s, Level::ok},
+                        {1, 30s, 1min, 10'001ms, Level::misconfigured}};
+  for (const Case& each : cases) {
+    CAPTURE(&each - cases);
     config::Settings settings = settings_for(each.servers);
     settings.ttl = each.ttl;
     settings.restart_grace = each.restart_grace;

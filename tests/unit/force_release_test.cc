@@ -85,8 +85,7 @@ struct Scene {
     const bool shows = server != Server::free && server != Server::dies;
     if (asked.name == "look") {
       if (!shows) return tests::Shown{}.wire();
-      return tests::Shown{.type = "string", .value = value, .left = left(), .holder = holder()}
-          .wire();
+      return tests::held_as(value, left(), holder()).wire();
     }
     lines += asked.name == "log" ? 1 : 0;
     if (asked.name != "revoke" && asked.name != "remove") return tests::usual_reply(asked.name);
@@ -259,9 +258,7 @@ TEST_CASE(
       if (!shows) return tests::Shown{}.wire();
       const Then changes = asked.server == 0 ? Then::another : Then::held_by_another;
       const bool other = later && each.then == changes;
-      return tests::Shown{
-          .type = "string", .value = other ? kOther : kToken, .left = 40'000, .holder = "{}"}
-          .wire();
+      return tests::held_as(other ? kOther : kToken).wire();
     };
     each.servers = std::make_unique<tests::AnsweringServers>(kServers, reply, false);
     each.pid = tests::start_forked(
@@ -281,7 +278,7 @@ TEST_CASE("force: a key of another program on one server stays without --now") {
   tests::AnsweringServers servers(kServers, [](const Asked& asked) -> std::optional<std::string> {
     if (asked.name != "look") return std::nullopt;  // a deletion would fail
     if (asked.server > 0) return tests::Shown{}.wire();
-    return tests::Shown{.type = "string", .value = "theirs", .left = 40'000}.wire();
+    return tests::held_as("theirs", 40'000, "").wire();
   });
   const Forced forced = force(servers.settings(), false);
   CHECK(forced.status == ExitStatus::conflict);
@@ -292,12 +289,9 @@ TEST_CASE("force: a hold with a run inside ends when that run has ended, and wit
   std::array<int, kServers> looks{};
   const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
     if (asked.name != "look") return done(asked);
-    return tests::Shown{.type = "string",
-                        .value = kToken,
-                        .left = 40'000,
-                        .holder = R"({"maintenance":1})",
-                        .holds = ++looks.at(asked.server) < 3 ? 2 : 1}
-        .wire();
+    tests::Shown shown = tests::held_as(kToken, 40'000, R"({"maintenance":1})");
+    shown.holds = ++looks.at(asked.server) < 3 ? 2 : 1;
+    return shown.wire();
   };
   tests::AnsweringServers servers(kServers, reply, false);
   for (const bool now : {false, true}) {
@@ -318,23 +312,12 @@ TEST_CASE("force --wait: until a quorum no longer shows the holder, on one look 
   std::string first;
   const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
     if (asked.name != "look") return done(asked);
-    tests::Shown shown{.type = "string", .value = first, .left = 40'000, .holder = "{}"};
     const int look = looks.at(asked.server)++;
-    if (look == 2) {  // the next one shows nothing
-      switch (later.at(asked.server)) {
-        case Later::silent:
-          return std::nullopt;
-        case Later::holder:
-          shown.value = "revoked:" + kToken;
-          return shown.wire();
-        case Later::another:
-          shown.value = kOther;
-          return shown.wire();
-        case Later::nothing:
-          break;
-      }
-    }
-    return look < 2 ? shown.wire() : tests::Shown{}.wire();
+    if (look < 2) return tests::held_as(first).wire();
+    const Later shows = look == 2 ? later.at(asked.server) : Later::nothing;
+    if (shows == Later::silent) return std::nullopt;
+    if (shows == Later::nothing) return tests::Shown{}.wire();
+    return tests::held_as(shows == Later::another ? kOther : "revoked:" + kToken).wire();
   };
   tests::AnsweringServers servers(kServers, reply, false);
   bool before = false;  // it was revoked before
@@ -361,14 +344,10 @@ TEST_CASE(
   int lines = 0;
   const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
     if (asked.name == "look" && looks.at(asked.server)++ == 0) {
-      return tests::Shown{.type = "string", .value = kToken, .left = 20'000, .holder = "{}"}.wire();
+      return tests::held_as(kToken, 20'000).wire();
     }
     if (asked.name == "look") {
-      return tests::Shown{.type = "string",
-                          .value = "revoked:" + kToken + " {}",
-                          .left = 3'600'000,
-                          .holder = R"({"maintenance":1})"}
-          .wire();
+      return tests::held_as("revoked:" + kToken + " {}", 3'600'000, R"({"maintenance":1})").wire();
     }
     if (asked.name == "remove" && asked.server == 0) return std::nullopt;
     lines += asked.name == "log" ? 1 : 0;
@@ -392,12 +371,9 @@ TEST_CASE("force --now: a reader that enters between the look and the revocation
   std::vector<Asked> removes;
   const auto reply = [&](const Asked& asked) -> std::optional<std::string> {
     if (asked.name == "look") {
-      return tests::Shown{.type = "string",
-                          .value = "shared:" + generation,
-                          .left = 40'000,
-                          .holder = "{}",
-                          .readers = {{generation, "{}"}}}
-          .wire();
+      tests::Shown shown = tests::held_as("shared:" + generation);
+      shown.readers = {{generation, "{}"}};
+      return shown.wire();
     }
     if (asked.name == "remove") removes.push_back(asked);
     // One server alone names the late one.

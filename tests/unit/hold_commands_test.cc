@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <mutex>
 
 #include "answering_servers.h"
 #include "contains.h"
@@ -70,14 +69,12 @@ struct Scene {
   tests::Written written{};  ///< by the command
   std::array<int, kServers> looks{};
   std::vector<Asked> asked{};
-  std::mutex mutex{};
 
   [[nodiscard]] std::size_t how_many(std::initializer_list<Server> kinds) const {
     return static_cast<std::size_t>(std::ranges::count_if(
         servers, [&](Server each) { return std::ranges::count(kinds, each) > 0; }));
   }
-  std::vector<Asked> take(std::string_view name) {
-    const std::lock_guard lock(mutex);
+  [[nodiscard]] std::vector<Asked> take(std::string_view name) const {
     std::vector<Asked> taken;
     std::ranges::copy_if(asked, std::back_inserter(taken),
                          [&](const Asked& each) { return each.name == name; });
@@ -85,7 +82,6 @@ struct Scene {
   }
 
   std::optional<std::string> reply(const Asked& request) {
-    const std::lock_guard lock(mutex);
     asked.push_back(request);
     const Server server = servers.at(request.server);
     const std::string who = R"({"host":"h","user":"u","pid":1,)" + record + R"(,"protocol":)" +
@@ -93,11 +89,8 @@ struct Scene {
     if (request.name == "look") {
       const bool later = looks.at(request.server)++ > 0;
       if (later && server == Server::gone && !others) return tests::Shown{}.wire();
-      tests::Shown shown{.type = "string",
-                         .value = token,
-                         .left = left.at(request.server),
-                         .holder = who,
-                         .fence = 3};
+      tests::Shown shown = tests::held_as(token, left.at(request.server), who);
+      shown.fence = 3;
       if (later && server == Server::changed) shown.value = std::string(40, 'b');
       if (server == Server::revoked) shown.value = kRevoked;
       if (lock::is_of_reader(token) && shown.value == token) {

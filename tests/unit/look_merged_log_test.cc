@@ -180,6 +180,7 @@ TEST_CASE("merged log: skipped runs are counted between two others, by the serve
       {released(10s, "a", 10s), skipped(11s, 3), released(60s, "b", 1s), skipped(61s)});
   const Log two = latest_first({released(10s, "a", 10s), skipped(12s, 4), released(60s, "b", 1s)});
   for (const std::vector<Log>& logs : {std::vector{one, two}, {two, one}}) {
+    CAPTURE(logs.front().size());
     CHECK(told(merge(logs, {})) ==
           "a ended 0 to 10, exit 0; 4 skipped 12 to 12; b ended 59 to 60, exit 0; "
           "1 skipped 61 to 61");

@@ -61,10 +61,11 @@ const std::string kReader = "s" + std::string(39, 'a');
 const std::chrono::milliseconds kSince = std::chrono::floor<std::chrono::seconds>(
     os::unix_now() - std::chrono::hours(76) - std::chrono::minutes(30));
 
+/// `more`: further members; the ttl is 30 s unless they have one.
 inline std::string who(const std::string& more) {
-  return R"({"host":"h","user":"u","pid":1,"command":"./job","message":"why","ttl":30000,"since":)" +
+  return R"({"host":"h","user":"u","pid":1,"command":"./job","message":"why","since":)" +
          std::to_string(kSince.count()) + R"(,"protocol":)" + std::to_string(lock::kProtocol) +
-         more + "}";
+         (contains(more, "ttl") ? "" : R"(,"ttl":30000)") + more + "}";
 }
 
 struct StateFacts {
@@ -86,12 +87,10 @@ struct LockState {
 
 inline std::vector<LockState> lock_states() {
   const std::string slot = "p0102" + std::string(35, 'a');
-  const auto of = [](std::string value, std::int64_t left, std::string holder) {
-    return Shown{.type = "string",
-                 .value = std::move(value),
-                 .left = left,
-                 .holder = std::move(holder),
-                 .fence = 7};
+  const auto of = [](const std::string& value, std::int64_t left, const std::string& holder) {
+    Shown shown = held_as(value, left, holder);
+    shown.fence = 7;
+    return shown;
   };
   const std::string note =
       R"( {"host":"b","user":"ops","pid":9,"since":)" + std::to_string(kSince.count()) + "}";

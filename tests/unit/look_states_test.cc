@@ -10,23 +10,11 @@
 namespace redlock::look {
 namespace {
 
-using tests::array_of;
-using tests::As;
-using tests::Asked;
-using tests::contains;
-using tests::kReader;
-using tests::kSince;
-using tests::kToken;
-using tests::LockState;
-using tests::reply_of;
-using tests::said_about;
-using tests::scan_of;
-using tests::Shown;
-using tests::who;
+using namespace tests;
 
 /// Each state, that of a free lock, and a lock of which the server says nothing.
 std::vector<LockState> all_states() {
-  std::vector<LockState> all = tests::lock_states();
+  std::vector<LockState> all = lock_states();
   LockState each{.name = "free", .shown = Shown{}};
   each.also = {.word = "free", .status = ExitStatus::conflict, .outcome = "\"unknown\""};
   each.also.held = each.also.holders = each.also.overdue = "";
@@ -42,7 +30,7 @@ std::vector<LockState> all_states() {
 
 TEST_CASE("status: the status of each pair of states, and the state of each in JSON") {
   const std::vector<LockState> all = all_states();
-  tests::AnsweringServers servers(1, [&](const Asked& asked) { return reply_of(all, asked); });
+  AnsweringServers servers(1, [&](const Asked& asked) { return reply_of(all, asked); });
   for (const LockState& one : all) {
     for (const LockState& other : all) {
       CAPTURE(one.name);
@@ -82,14 +70,14 @@ TEST_CASE("status, list: a key is left over only if it still is half a second la
         look = 1;  // status names the lock twice, and list once
         return scan_of({"redlock:{L}:holder"});
       }
-      if (asked.name != "look") return tests::usual_reply(asked.name);
+      if (asked.name != "look") return usual_reply(asked.name);
       const bool later = look++ >= 2;
       const bool shows =
           asked.server == 0 ? !later || then != Then::released : later && then == Then::held;
       if (!shows) return Shown{}.wire();
-      return Shown{.type = "string", .value = kToken, .left = 60'000, .holder = who("")}.wire();
+      return held_as(kToken, 60'000, who("")).wire();
     };
-    tests::AnsweringServers servers(kServers, reply);
+    AnsweringServers servers(kServers, reply);
     const std::string block = said_about<cli::Status>(servers, {"L", "L"}).out;
     const std::string table = said_about<cli::List>(servers, {}).out;
     for (const std::string& out : {block, table}) {
@@ -105,7 +93,7 @@ TEST_CASE("list --prometheus: each state and each gauge") {
   for (const LockState& each : all_states()) {
     CAPTURE(each.name);
     const std::vector<LockState> all{each};
-    tests::AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
+    AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
       if (asked.name == "SCAN" && !each.shown) return std::nullopt;
       return reply_of(all, asked);
     });
@@ -130,13 +118,12 @@ TEST_CASE("list --prometheus: each state and each gauge") {
 TEST_CASE("list --prometheus: of names that look alike, one series") {
   const auto reply = [](const Asked& asked) -> std::optional<std::string> {
     if (asked.name == "SCAN") {
-      return "*2\r\n$1\r\n0\r\n" +
-             array_of({"redlock:{a\u200b}:holder", "redlock:{a\u200e}:holder"});
+      return scan_of({"redlock:{a\u200b}:holder", "redlock:{a\u200e}:holder"});
     }
-    if (asked.name != "look") return tests::usual_reply(asked.name);
-    return Shown{.type = "string", .value = kToken, .left = 9, .holder = "{}"}.wire();
+    if (asked.name != "look") return usual_reply(asked.name);
+    return held_as(kToken).wire();
   };
-  tests::AnsweringServers servers(1, reply);
+  AnsweringServers servers(1, reply);
   const std::string out = said_about<cli::List>(servers, {}, As::prometheus).out;
   const std::string sample = "\nredlock_lock_held{";
   CHECK(contains(out, sample));
@@ -148,7 +135,7 @@ TEST_CASE("history: a run without an end goes on if it has the lock, in each sta
     if (!each.shown) continue;
     CAPTURE(each.name);
     const std::vector<LockState> all{each};
-    tests::AnsweringServers servers(1, [&](const Asked& asked) { return reply_of(all, asked); });
+    AnsweringServers servers(1, [&](const Asked& asked) { return reply_of(all, asked); });
     const std::string out = said_about<cli::History>(servers, {each.name}, As::json).out;
     CAPTURE(out);
     CHECK(contains(out, "\"outcome\": " + each.also.outcome));
@@ -157,25 +144,23 @@ TEST_CASE("history: a run without an end goes on if it has the lock, in each sta
 
 TEST_CASE("history: a run, a hold or a reader that begins between look and log has the lock") {
   for (const bool shared : {false, true}) {
-    for (const std::string more : {R"(,"ttl":30000)", R"(,"ttl":3000000000000,"maintenance":1)",
-                                   R"(,"ttl":30000,"unattended":1)"}) {
+    for (const std::string more :
+         {"", R"(,"ttl":3000000000000,"maintenance":1)", R"(,"unattended":1)"}) {
       for (const bool later : {false, true}) {
         CAPTURE(shared);
         CAPTURE(more);
         CAPTURE(later);
-        Shown held{.type = "string", .value = shared ? "shared:" + kReader : kToken};
-        held.left = 29'000;
-        held.holder = who(more);
+        Shown held = held_as((shared ? "shared:" + kReader : kToken), 29'000, who(more));
         if (shared) held.readers = {{kReader, held.holder}};
         bool logged = false;
         const auto reply = [&](const Asked& asked) {
           if (asked.name == "look") return (logged && later ? held : Shown{}).wire();
-          if (asked.name != "history") return tests::usual_reply(asked.name);
+          if (asked.name != "history") return usual_reply(asked.name);
           logged = true;
           return "*2\r\n$3\r\nlog\r\n" +
                  array_of({"1700000000000-0", "acquired", "run", who(more), "1", "1700000000000"});
         };
-        tests::AnsweringServers servers(1, reply);
+        AnsweringServers servers(1, reply);
         const std::string out = said_about<cli::History>(servers, {"L"}, As::json).out;
         CAPTURE(out);
         CHECK(contains(out, R"("outcome": "running")") == later);
@@ -211,15 +196,15 @@ TEST_CASE("status: what two servers say differently, whichever of them says more
       if (asked.name == "refusals") {
         const std::string record =
             R"({"command":")" + std::string(first ? "older" : "newer") + R"("})";
-        return tests::refusals_of({{"r", first ? 12 : 4, first ? "5000" : "1000", record}});
+        return refusals_of({{"r", first ? 12 : 4, first ? "5000" : "1000", record}});
       }
       if (asked.name == "waiting") {
         const std::string ms = first ? "11000" : "14000";
         return "*3\r\n$7\r\nwaiting\r\n:1\r\n" + array_of({"w", ms, who("")});
       }
-      return tests::usual_reply(asked.name);
+      return usual_reply(asked.name);
     };
-    tests::AnsweringServers servers(2, reply);
+    AnsweringServers servers(2, reply);
     const std::string json = said_about<cli::Status>(servers, {"L"}, As::json).out;
     CAPTURE(json);
     for (const char* const member :
@@ -247,10 +232,10 @@ TEST_CASE("history: of a log without an end it reads a part, and names that lock
     page += array_of({std::to_string(line) + "-0", "x", "r", "", "1", "0"});
   }
   int pages = 0;
-  tests::AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
+  AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
     if (asked.name == "look") return Shown{}.wire();
     const bool goes_on = asked.name == "history" && contains(asked.words[0], "{long}");
-    return goes_on && ++pages < 200 ? page : tests::usual_reply(asked.name);
+    return goes_on && ++pages < 200 ? page : usual_reply(asked.name);
   });
   int status = -1;
   const std::string err =

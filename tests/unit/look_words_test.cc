@@ -13,16 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using look::carry_out;
 using std::chrono::milliseconds;
-using tests::array_of;
-using tests::As;
-using tests::Asked;
-using tests::contains;
-using tests::kSince;
-using tests::LockState;
-using tests::said_about;
-using tests::scan_of;
-using tests::Shown;
-using tests::who;
+using namespace tests;
 
 /// With one blank in place of several, and none at the ends of lines.
 std::string squeezed(std::string text) {
@@ -32,9 +23,8 @@ std::string squeezed(std::string text) {
 }
 
 TEST_CASE("status, list: each line of each state") {
-  const std::vector<LockState> all = tests::lock_states();
-  tests::AnsweringServers servers(1,
-                                  [&](const Asked& asked) { return tests::reply_of(all, asked); });
+  const std::vector<LockState> all = lock_states();
+  AnsweringServers servers(1, [&](const Asked& asked) { return reply_of(all, asked); });
   const std::string when = config::format_moment(kSince);
   const std::string table = squeezed(said_about<cli::List>(servers, {}).out);
   CAPTURE(table);
@@ -57,10 +47,8 @@ TEST_CASE("status: who waits, who gave up, and each server's word where they dif
   const auto reply = [](const Asked& asked) -> std::optional<std::string> {
     if (asked.name == "look") {
       const std::string values[] = {std::string(40, 'a'), std::string(40, 'a'), "x"};
-      return Shown{.type = "string",
-                   .value = values[asked.server],
-                   .left = asked.server == 0 ? 29'000 : -1,
-                   .holder = asked.server == 1 ? who("") : ""}
+      return held_as(values[asked.server], asked.server == 0 ? 29'000 : -1,
+                     asked.server == 1 ? who("") : "")
           .wire();
     }
     if (asked.name == "waiting") {
@@ -69,10 +57,10 @@ TEST_CASE("status: who waits, who gave up, and each server's word where they dif
              array_of({"w2", "8000", "?"}) +
              array_of({"w3", "7000", R"({"host":"w","user":"u","pid":3})"});
     }
-    if (asked.name != "refusals") return tests::usual_reply(asked.name);
-    return tests::refusals_of({{"q", 3, "9000", "{}"}, {"r", 3, "5000", R"({"held_by":"u@h"})"}});
+    if (asked.name != "refusals") return usual_reply(asked.name);
+    return refusals_of({{"q", 3, "9000", "{}"}, {"r", 3, "5000", R"({"held_by":"u@h"})"}});
   };
-  tests::AnsweringServers servers(3, reply);
+  AnsweringServers servers(3, reply);
   const config::Settings settings = servers.settings();
   const std::string block = said_about<cli::Status>(servers, {"L"}).out;
   CAPTURE(block);
@@ -96,7 +84,7 @@ TEST_CASE("status: who waits, who gave up, and each server's word where they dif
 }
 
 TEST_CASE("status, list: a quiet user, too, hears why nothing is known") {
-  tests::AnsweringServers servers(1, [](const Asked& asked) -> std::optional<std::string> {
+  AnsweringServers servers(1, [](const Asked& asked) -> std::optional<std::string> {
     if (asked.name == "SCAN") return scan_of({"redlock:{L}:holder"});
     return "-ERR broken\r\n";
   });
@@ -106,10 +94,10 @@ TEST_CASE("status, list: a quiet user, too, hears why nothing is known") {
     status.settings = list.settings = servers.settings();
     status.settings.quiet = list.settings.quiet = quiet;
     status.names = {"L"};
-    CHECK(contains(tests::written_by([&] { carry_out(status); }).err, "could not be asked: "));
-    CHECK(contains(tests::written_by([&] { carry_out(list); }).err, "could not be asked: "));
+    CHECK(contains(written_by([&] { carry_out(status); }).err, "could not be asked: "));
+    CHECK(contains(written_by([&] { carry_out(list); }).err, "could not be asked: "));
     status.json = true;
-    const std::string json = tests::written_by([&] { carry_out(status); }).out;
+    const std::string json = written_by([&] { carry_out(status); }).out;
     CHECK(json.find("broken") != json.rfind("broken"));  // of the server, and of the lock there
   }
 }
@@ -117,7 +105,7 @@ TEST_CASE("status, list: a quiet user, too, hears why nothing is known") {
 TEST_CASE("history: what it says if there is nothing to show, and of a log that it cannot read") {
   constexpr milliseconds kRun = 1'700'000'000s;
   bool broken = false;
-  tests::AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
+  AnsweringServers servers(1, [&](const Asked& asked) -> std::optional<std::string> {
     const bool known = contains(asked.words.front(), "one");
     if (asked.name == "look") return Shown{}.wire();
     if (asked.name == "SCAN" && contains(asked.words[3], "fence")) {
@@ -129,8 +117,8 @@ TEST_CASE("history: what it says if there is nothing to show, and of a log that 
       return "*2\r\n$3\r\nlog\r\n" +
              array_of({std::to_string(kRun.count()) + "-0", "lost", "run", lost, "1", "0"});
     }
-    if (asked.name != "refusals" || !known) return tests::usual_reply(asked.name);
-    return tests::refusals_of({{"q", 3, "9000", "{}"}, {"r", 3, "1000", "{}"}});
+    if (asked.name != "refusals" || !known) return usual_reply(asked.name);
+    return refusals_of({{"q", 3, "9000", "{}"}, {"r", 3, "1000", "{}"}});
   });
   Exit result(0);
   const auto said = [&](std::vector<std::string> names, const auto& edit) {
@@ -138,7 +126,7 @@ TEST_CASE("history: what it says if there is nothing to show, and of a log that 
     request.settings = servers.settings();
     request.names = std::move(names);
     edit(request);
-    const tests::Written written = tests::written_by([&] { result = carry_out(request); });
+    const Written written = written_by([&] { result = carry_out(request); });
     return written.out + written.err;
   };
   const std::string early = config::format_moment(kRun - 2h);
@@ -163,7 +151,7 @@ TEST_CASE("history: what it says if there is nothing to show, and of a log that 
     status.settings = servers.settings();
     status.settings.quiet = quiet;
     status.names = {"o*", "L"};
-    const tests::Written written = tests::written_by([&] { carry_out(status); });
+    const Written written = written_by([&] { carry_out(status); });
     CHECK(written.out == "o*: free (1 of 1 server)\n\nL: free (1 of 1 server)\n");
     CHECK(contains(written.err, "redlock list 'o*'") != quiet);
   }

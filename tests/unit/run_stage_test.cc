@@ -24,6 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using tests::Asked;
+using tests::held_as;
 using tests::Shown;
 
 const lock::Instant kNow(1000s);
@@ -61,6 +62,16 @@ std::string held(const std::vector<std::string>& names) {
     words = add_held(words, driver::lock_id({}, name), {.token = kToken, .fence = 1});
   }
   return words;
+}
+
+/// What this stage of request() changes in the environment of what it runs. Its fence is 7 + stage.
+Stage::Variables variables(std::size_t stage, Stage::Reader reader,
+                           const std::string& token = kToken) {
+  const std::vector<std::vector<std::string>> before = {{}, {"a"}, {"a", "m"}};
+  const char* const fences[] = {"3 outer", "7 a", "7 a\n8 m"};
+  const Environment environment(stage == 0 ? "" : std::to_string(stage) + " 99 0", fences[stage]);
+  const cli::Run run = request();
+  return Stage(run, held(before[stage]), kNow).variables(reader, token, 7 + stage);
 }
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
@@ -177,34 +188,25 @@ TEST_CASE("stages: one limit for the waits of all; only the last knows the longe
 }
 
 TEST_CASE("stages: the variables are those of the first named lock, the numbers those of all") {
-  const cli::Run run = request();
   const std::string slot = "p0203" + std::string(35, 'b');
-  {
-    const Environment of_an_outer_run("", "3 outer");
-    const auto first = Stage(run, "", kNow).variables(kJob, slot, 7);
-    CHECK(has(first.added, "REDLOCK_FENCES=7 a"));
-    for (const char* const ours : {"REDLOCK_STAGE", "WATCHDOG_USEC", "WATCHDOG_PID"}) {
-      CHECK(has(first.dropped, ours));
-    }
-    for (const std::string& each : first.added) {
-      CHECK_FALSE(each.starts_with("REDLOCK_TOKEN="));
-      CHECK_FALSE(each.starts_with("REDLOCK_SLOT="));
-    }
+  const auto first = variables(0, kJob, slot);
+  CHECK(has(first.added, "REDLOCK_FENCES=7 a"));
+  for (const char* const ours : {"REDLOCK_STAGE", "WATCHDOG_USEC", "WATCHDOG_PID"}) {
+    CHECK(has(first.dropped, ours));
   }
-  {
-    const Environment environment("1 99 0", "7 a");
-    const auto named = Stage(run, held({"a"}), kNow).variables(kJob, slot, 8);
-    CHECK(has(named.added, "REDLOCK_NAME=m"));
-    CHECK(has(named.added, "REDLOCK_TOKEN=" + slot));
-    CHECK(has(named.added, "REDLOCK_FENCE=8"));
-    CHECK(has(named.added, "REDLOCK_SLOT=2"));
-    CHECK(has(named.added, "REDLOCK_FENCES=7 a\n8 m"));
-    CHECK_MESSAGE(has(named.dropped, "REDLOCK_SLOT"), "that of an outer run");
+  for (const std::string& each : first.added) {
+    CHECK_FALSE(each.starts_with("REDLOCK_TOKEN="));
+    CHECK_FALSE(each.starts_with("REDLOCK_SLOT="));
   }
-  const Environment environment("2 99 0", "7 a\n8 m");
-  const auto last = Stage(run, held({"a", "m"}), kNow).variables(kJob, slot, 9);
-  CHECK(has(last.added, "REDLOCK_FENCES=7 a\n8 m\n9 z"));
-  CHECK(last.added.size() == 1);
+  const auto named = variables(1, kJob, slot);
+  CHECK(has(named.added, "REDLOCK_NAME=m"));
+  CHECK(has(named.added, "REDLOCK_TOKEN=" + slot));
+  CHECK(has(named.added, "REDLOCK_FENCE=8"));
+  CHECK(has(named.added, "REDLOCK_SLOT=2"));
+  CHECK(has(named.added, "REDLOCK_FENCES=7 a\n8 m"));
+  CHECK_MESSAGE(has(named.dropped, "REDLOCK_SLOT"), "that of an outer run");
+  const auto last = variables(2, kJob, slot);
+  CHECK(last.added == std::vector<std::string>{"REDLOCK_FENCES=7 a\n8 m\n9 z"});
   CHECK(has(last.dropped, "REDLOCK_STAGE"));
 }
 
@@ -230,25 +232,17 @@ TEST_CASE("stages: what an earlier stage ran begins and lasts as the command doe
 }
 
 TEST_CASE("stages: the command of --on-lost gets no variables of the next stage") {
-  const cli::Run run = request();
-  {
-    const auto before = Stage(run, "", kNow).variables(kHook, kToken, 7);
-    CHECK(before.added == std::vector<std::string>{"REDLOCK_NAME=a", "REDLOCK_TOKEN=" + kToken,
-                                                   "REDLOCK_FENCE=7", "REDLOCK_FENCES=7 a"});
-    CHECK(has(before.dropped, "REDLOCK_SLOT"));
-    CHECK(has(before.dropped, "REDLOCK_STAGE"));
-    CHECK(has(before.dropped, "NOTIFY_SOCKET"));
-  }
-  {
-    const Environment environment("1 99 0", "7 a");
-    const auto named = Stage(run, held({"a"}), kNow).variables(kHook, kToken, 8);
-    CHECK(has(named.added, "REDLOCK_NAME=m"));
-    CHECK(named.added.size() == 4);
-  }
-  const Environment environment("2 99 0", "7 a\n8 m");
-  const Stage last(run, held({"a", "m"}), kNow);
-  CHECK(last.variables(kHook, kToken, 9).added == last.variables(kJob, kToken, 9).added);
-  CHECK(last.variables(kHook, kToken, 9).dropped == last.variables(kJob, kToken, 9).dropped);
+  const auto before = variables(0, kHook);
+  CHECK(before.added == std::vector<std::string>{"REDLOCK_NAME=a", "REDLOCK_TOKEN=" + kToken,
+                                                 "REDLOCK_FENCE=7", "REDLOCK_FENCES=7 a"});
+  CHECK(has(before.dropped, "REDLOCK_SLOT"));
+  CHECK(has(before.dropped, "REDLOCK_STAGE"));
+  CHECK(has(before.dropped, "NOTIFY_SOCKET"));
+  const auto named = variables(1, kHook);
+  CHECK(has(named.added, "REDLOCK_NAME=m"));
+  CHECK(named.added.size() == 4);
+  CHECK(variables(2, kHook).added == variables(2, kJob).added);
+  CHECK(variables(2, kHook).dropped == variables(2, kJob).dropped);
 }
 
 TEST_CASE("held: an added lock is found, other locks are kept, an older one of the same goes") {
@@ -286,10 +280,7 @@ TEST_CASE("held: a malformed text is no hold") {
 TEST_CASE(
     "held: what an outer run holds it may still hold, unless a quorum shows that it does not") {
   const std::string reader = "s" + std::string(39, 'a');
-  const auto key = [](const std::string& value, const std::string& holder = "") {
-    return Shown{.type = "string", .value = value, .left = 20'000, .holder = holder};
-  };
-  Shown shared = key("shared:" + reader);
+  Shown shared = held_as("shared:" + reader);
   shared.readers = {{reader, "{}"}};
   struct Row {
     Shown shown;
@@ -297,18 +288,19 @@ TEST_CASE(
     bool may;
     std::size_t silent = 0;  ///< of three servers
   };
-  for (const Row& row : {Row{key(kToken), kToken, true},
-                         {key("revoked:" + kToken + " {}"), kToken, true},
-                         {key(std::string(40, 'b')), kToken, false},
-                         {key("cooling:" + kToken), kToken, false},
-                         {key("of another program"), kToken, false},
-                         {key(kToken, R"({"host":"h","maintenance":1})"), kToken, false},
-                         {shared, reader, true},
-                         {shared, "s" + std::string(39, 'b'), false},
-                         {{.type = "list", .left = -1}, kToken, false},
-                         {{}, kToken, false},
-                         {{}, kToken, false, 1},
-                         {{}, kToken, true, 2}}) {
+  for (const Row& row :
+       {Row{held_as(kToken), kToken, true},
+        {held_as("revoked:" + kToken + " {}"), kToken, true},
+        {held_as(std::string(40, 'b')), kToken, false},
+        {held_as("cooling:" + kToken), kToken, false},
+        {held_as("of another program"), kToken, false},
+        {held_as(kToken, 20'000, R"({"host":"h","maintenance":1})"), kToken, false},
+        {shared, reader, true},
+        {shared, "s" + std::string(39, 'b'), false},
+        {{.type = "list", .left = -1}, kToken, false},
+        {{}, kToken, false},
+        {{}, kToken, false, 1},
+        {{}, kToken, true, 2}}) {
     CAPTURE(row.shown.value);
     CAPTURE(row.silent);
     tests::AnsweringServers servers(3, [&](const Asked& asked) -> std::optional<std::string> {

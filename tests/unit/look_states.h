@@ -54,7 +54,7 @@ inline std::string refusals_of(const std::vector<Refusals>& hosts) {
   return wire;
 }
 
-const std::string kToken(40, 'a');
+const std::string kLockToken(40, 'a');
 const std::string kReader = "s" + std::string(39, 'a');
 
 /// When all holders got their locks: for half an hour, "3d 4h" ago.
@@ -110,7 +110,7 @@ inline std::vector<LockState> lock_states() {
   slots.readers = {{slot, who("")}};
   Shown foreign = slots;
   foreign.readers.emplace_back("p0109" + std::string(35, 'b'), who(""));
-  Shown twice = of(kToken, 29'000, who(""));
+  Shown twice = of(kLockToken, 29'000, who(""));
   twice.holds = 2;
   const Shown veiled = of("shared:" + kReader, 29'000, who(""));  // its list may not be read
   const Shown veiled_slots = of("shared:" + slot, 29'000, who(""));
@@ -130,19 +130,19 @@ inline std::vector<LockState> lock_states() {
   foreign_for_ever.expiry = false;
   return {
       {"held",
-       of(kToken, 29'000, who("")),
+       of(kLockToken, 29'000, who("")),
        "held (1 of 1 server)\n" + person + begun + only + expires,
        "held held 1/1 u@h 1 3d 4h 29 s 0 7 ./job (why)",
        {"\"renewed_s_ago\": 1.0", "\"holder_count\": 1", "\"mode\": \"exclusive\"", "\"for_s\": 27",
         "\"fingerprint\": null", "\"ttl_s\": 30.0"}},
       {"ever",
-       of(kToken, -1, who("")),
+       of(kLockToken, -1, who("")),
        "held (1 of 1 server)\n" + person + begun + only + "  expires   never by itself\n",
        "ever held 1/1 u@h 1 3d 4h - 0 7 ./job (why)",
        {"\"least_left_s\": null"},
        {.expiry = false}},
       {"late",
-       of(kToken, 5'000, who("")),
+       of(kLockToken, 5'000, who("")),
        "held (1 of 1 server)\n" + person + begun + only + "  expires   in 5 s; " + dead + "\n",
        "late overdue 1/1 u@h 1 3d 4h 5 s 0 7 ./job (why)",
        {"\"overdue\": true"},
@@ -154,21 +154,21 @@ inline std::vector<LockState> lock_states() {
        "twice held 1/1 u@h 1 3d 4h 29 s 0 7 ./job (why)",
        {"\"holds\": 2"}},
       {"cool",
-       of("cooling:" + kToken, 29'000, who("")),
+       of("cooling:" + kLockToken, 29'000, who("")),
        "cooling down: the job is over, its minimum hold is not (1 of 1 server)\n" + person +
            "  since     WHEN, 3d 4h ago\n" + only + "  free      in 29 s\n",
        "cool cooling 1/1 u@h 1 3d 4h 29 s 0 7 ./job (why)",
        {"\"renewed_s_ago\": null"},
        {.word = "cooling", .held = "0", .holders = "0", .since = false, .outcome = "\"unknown\""}},
       {"told",
-       of("revoked:" + kToken + note, 5'000, who("")),  // not late: it is being taken
+       of("revoked:" + kLockToken + note, 5'000, who("")),  // not late: it is being taken
        "held, and revoked from its holder (1 of 1 server)\n" + person + begun +
            "  revoked   by ops@b (pid 9), 3d 4h ago\n" + only + "  expires   in 5 s\n",
        "told revoked 1/1 u@h 1 3d 4h 5 s 0 7 ./job (why)",
        {"\"renewed_s_ago\": null", "\"pid\": 9", "\"user\": \"ops\""},
        {.word = "revoked"}},
       {"hold",
-       of(kToken, 5'000, who(R"(,"maintenance":1)")),  // never late
+       of(kLockToken, 5'000, who(R"(,"maintenance":1)")),  // never late
        "held for maintenance (1 of 1 server)\n  holder    u@h\n  message   why\n" + begun + only +
            "  ends      in 5 s, at TIME; to end it now: redlock release --force hold\n",
        "hold held 1/1 u@h - 3d 4h 5 s 0 7 maintenance (why)",

@@ -75,7 +75,7 @@ TEST_CASE("status, list: a key is left over only if it still is half a second la
       const bool shows =
           asked.server == 0 ? !later || then != Then::released : later && then == Then::held;
       if (!shows) return Shown{}.wire();
-      return held_as(kToken, 60'000, who("")).wire();
+      return held_as(kLockToken, 60'000, who("")).wire();
     };
     AnsweringServers servers(kServers, reply);
     const std::string block = said_about<cli::Status>(servers, {"L", "L"}).out;
@@ -121,7 +121,7 @@ TEST_CASE("list --prometheus: of names that look alike, one series") {
       return scan_of({"redlock:{a\u200b}:holder", "redlock:{a\u200e}:holder"});
     }
     if (asked.name != "look") return usual_reply(asked.name);
-    return held_as(kToken).wire();
+    return held_as(kLockToken).wire();
   };
   AnsweringServers servers(1, reply);
   const std::string out = said_about<cli::List>(servers, {}, As::prometheus).out;
@@ -150,7 +150,7 @@ TEST_CASE("history: a run, a hold or a reader that begins between look and log h
         CAPTURE(shared);
         CAPTURE(more);
         CAPTURE(later);
-        Shown held = held_as((shared ? "shared:" + kReader : kToken), 29'000, who(more));
+        Shown held = held_as((shared ? "shared:" + kReader : kLockToken), 29'000, who(more));
         if (shared) held.readers = {{kReader, held.holder}};
         bool logged = false;
         const auto reply = [&](const Asked& asked) {
@@ -177,7 +177,7 @@ TEST_CASE("status: what two servers say differently, whichever of them says more
       const bool first = (asked.server == 0) != swapped;
       if (asked.name == "look") {
         return Shown{.type = "string",
-                     .value = kToken,
+                     .value = kLockToken,
                      .left = first ? 40'000 : 50'000,
                      .holder = first ? who(R"(,"ttl":60000)") : "",
                      .fence = 7,

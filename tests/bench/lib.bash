@@ -84,3 +84,29 @@ start_server() {
   echo "$bench: server $1 does not start: $(tail -n 1 "$dir/$1.log")" >&2
   exit 69
 }
+
+# other_tools: the same job as redlock's by others: $dir/by-redis-cli SOCKET NAME COMMAND…, a shell script as a careful
+# user writes it (a random token, a time to live, compare-and-delete), and $dir/by-redis-py, if $with_redis_py is "yes".
+with_redis_py=no
+other_tools() {
+  cat >"$dir/by-redis-cli" <<'SCRIPT'
+#!/bin/sh
+socket=$1 name=$2
+shift 2
+token=$(od -An -N20 -tx1 /dev/urandom | tr -d ' \n')
+release() {
+  redis-cli -s "$socket" EVAL 'if redis.call("GET", KEYS[1]) == ARGV[1] then
+    return redis.call("DEL", KEYS[1]) end return 0' 1 "$name" "$token" >/dev/null
+}
+until [ "$(redis-cli -s "$socket" SET "$name" "$token" NX PX 30000)" = OK ]; do sleep 0.1; done
+trap release EXIT
+"$@"
+SCRIPT
+  chmod +x "$dir/by-redis-cli"
+  cat >"$dir/by-redis-py" <<'SCRIPT'
+import subprocess, sys, redis
+with redis.Redis(unix_socket_path=sys.argv[1]).lock(sys.argv[2], timeout=30):
+    sys.exit(subprocess.run(sys.argv[3:]).returncode)
+SCRIPT
+  ! "$python" -c 'import redis.lock' 2>/dev/null || with_redis_py=yes
+}

@@ -5,6 +5,7 @@
 It understands requests as far as it must to give answers that look like those of redlock's scripts. The
 port goes into PORT_FILE. It serves until it is killed.
 """
+import functools
 import itertools
 import json
 import socketserver
@@ -185,11 +186,8 @@ class SameCursor(Plausible):
         return cursor if cursor != b"0" else "5"
 
 
-class EndlessNames(Plausible):
-    """SCAN never comes to its end, and each step names 1000 new locks."""
-
-    def next_cursor(self, cursor):
-        return str(int(cursor) + 1)
+class EndlessNames(EndlessCursors):
+    """The same, and each step names 1000 new locks."""
 
     def names(self, cursor):
         return ["redlock:{%s%d-%d}:holder" % ("x" * 200, int(cursor), at) for at in range(1000)]
@@ -344,27 +342,6 @@ class EscapesRevoked(Escapes):
         return ["seen", "string", self.value, 1000, self.holder(), "7", 1, "", 0, "run", [], 0, 900]
 
 
-class EscapesReplica(Plausible):
-    """A replica, with such an address of its primary."""
-
-    def answer(self, what, words):
-        return ["replica", NASTY]
-
-
-class EscapesError(Plausible):
-    """An error, with such a text."""
-
-    def answer(self, what, words):
-        return Failure(b"ERR " + NASTY.replace(b"\r", b""))
-
-
-class HugeError(Plausible):
-    """An error of half a MiB."""
-
-    def answer(self, what, words):
-        return Failure(b"ERR " + b"x" * (MIB // 2))
-
-
 class HugeInfo(Plausible):
     """INFO with 50,000 fields, CONFIG with 900 kB, 1000 commands that are not permitted."""
 
@@ -380,55 +357,6 @@ class HugeInfo(Plausible):
         if what == "permissions":
             return ["x" * 500] * 1000
         return super().answer(what, words)
-
-
-class Constant(Plausible):
-    reply = b""
-
-    def answer(self, what, words):
-        return Raw(self.reply)
-
-
-class DeepArrays(Constant):
-    """An array in an array in an array…"""
-
-    reply = b"*1\r\n" * 250_000
-
-
-class WideArrays(Constant):
-    """Arrays of arrays of nothing, as many as go into a MiB."""
-
-    reply = b"*1024\r\n" + (b"*1024\r\n" + b"*0\r\n" * 1024) * 200
-
-
-class HugeBulk(Constant):
-    """A text of 512 MiB is announced, and begins to come."""
-
-    reply = b"$536870912\r\n" + b"x" * (4 * MIB)
-
-
-class HugeArray(Constant):
-    """An array of 2^31 - 1 elements is announced."""
-
-    reply = b"*2147483647\r\n:1\r\n"
-
-
-class Lengths(Constant):
-    """Lengths and numbers that cannot be."""
-
-    reply = b"*-7\r\n$-5\r\n:999999999999999999999999\r\n*99999999999999999999\r\n"
-
-
-class EndlessLine(Constant):
-    """A status that has no end."""
-
-    reply = b"+" + b"x" * (4 * MIB)
-
-
-class Tls(Constant):
-    """What a TLS server says."""
-
-    reply = b"\x15\x03\x01\x00\x02\x02\x46"
 
 
 class Types(Plausible):
@@ -455,37 +383,12 @@ class HalfReply(Plausible):
     half = True
 
 
-class Silence(Constant):
-    """No answer ever."""
-
-
 class Names(Plausible):
     """A Sentinel that names the primary HOST PORT, with the config-epoch EPOCH."""
 
     def answer(self, what, words):
         host, port, epoch = self.arguments
         return ["name", "redlock", "ip", host, "port", port, "flags", "master", "config-epoch", epoch]
-
-
-class NamesEscapes(Plausible):
-    """A Sentinel that names such an address."""
-
-    def answer(self, what, words):
-        return ["ip", NASTY, "port", NASTY, "config-epoch", NASTY]
-
-
-class NamesMuch(Plausible):
-    """A Sentinel that answers with 4 MiB."""
-
-    def answer(self, what, words):
-        return ["ip", "x" * MIB, "port", "y" * MIB, "flags", "z" * MIB, "config-epoch", "9" * MIB]
-
-
-class NamesFields(Plausible):
-    """A Sentinel that answers with 200,000 fields, and the primary after them."""
-
-    def answer(self, what, words):
-        return [*["field", "value"] * 200_000, "ip", "127.0.0.1", "port", "1"]
 
 
 class Moved(Plausible):
@@ -512,27 +415,6 @@ class MovedFlood(Plausible):
         return Raw(encode(Failure(b"MOVED 12 127.0.0.1:%d" % self.port)) * 10_000)
 
 
-class MovedEscapes(Plausible):
-    """One that sends to such an address."""
-
-    def answer(self, what, words):
-        return Failure(b"MOVED 12 " + NASTY.replace(b"\r", b"") + b":6379")
-
-
-class MovedHuge(Plausible):
-    """One that sends to an address of half a MiB."""
-
-    def answer(self, what, words):
-        return Failure(b"MOVED 12 " + b"x" * (MIB // 2) + b":6379")
-
-
-class TryAgain(Plausible):
-    """One whose slot stays half moved."""
-
-    def answer(self, what, words):
-        return Failure(b"TRYAGAIN Multiple keys request during rehashing of slot")
-
-
 class Asks(Plausible):
     """One that sends each request for a lock, and no other, to the address that it is given, for that request alone."""
 
@@ -553,11 +435,42 @@ class EndsSubscriptions(Plausible):
         return Raw(encode(["ssubscribe", words[1], 1]) + encode(["sunsubscribe", words[1], 0]))
 
 
+ONE_LINE = NASTY.replace(b"\r", b"")
+# Modes that answer whatever they are asked with the same.
+CONSTANT = {
+    "escapes-replica": ["replica", NASTY],
+    "escapes-error": Failure(b"ERR " + ONE_LINE),
+    "huge-error": Failure(b"ERR " + b"x" * (MIB // 2)),
+    "deep-arrays": Raw(b"*1\r\n" * 250_000),
+    "wide-arrays": Raw(b"*1024\r\n" + (b"*1024\r\n" + b"*0\r\n" * 1024) * 200),
+    "huge-bulk": Raw(b"$536870912\r\n" + b"x" * (4 * MIB)),  # 512 MiB are announced, and begin to come
+    "huge-array": Raw(b"*2147483647\r\n:1\r\n"),
+    "lengths": Raw(b"*-7\r\n$-5\r\n:999999999999999999999999\r\n*99999999999999999999\r\n"),
+    "endless-line": Raw(b"+" + b"x" * (4 * MIB)),
+    "tls": Raw(b"\x15\x03\x01\x00\x02\x02\x46"),
+    "silence": Raw(),
+    "names-escapes": ["ip", NASTY, "port", NASTY, "config-epoch", NASTY],
+    "names-much": ["ip", "x" * MIB, "port", "y" * MIB, "flags", "z" * MIB, "config-epoch", "9" * MIB],
+    "names-fields": [*["field", "value"] * 200_000, "ip", "127.0.0.1", "port", "1"],
+    "moved-escapes": Failure(b"MOVED 12 " + ONE_LINE + b":6379"),
+    "moved-huge": Failure(b"MOVED 12 " + b"x" * (MIB // 2) + b":6379"),
+    "try-again": Failure(b"TRYAGAIN Multiple keys request during rehashing of slot"),
+}
+
+
+class Constant:
+    def __init__(self, reply):
+        self.reply = reply
+
+    def answer(self, _what, _words):
+        return self.reply
+
+
 MODES = {
     "".join("-" + c.lower() if c.isupper() else c for c in kind.__name__).lstrip("-"): kind
     for kind in list(globals().values())
-    if isinstance(kind, type) and issubclass(kind, Plausible) and kind not in (Constant, ManyLocks)
-}
+    if isinstance(kind, type) and issubclass(kind, Plausible) and kind is not ManyLocks
+} | {mode: functools.partial(Constant, reply) for mode, reply in CONSTANT.items()}
 
 
 class Handler(socketserver.StreamRequestHandler):

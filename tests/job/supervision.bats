@@ -34,33 +34,24 @@ stop_all_of() {
   for pid in "$@"; do wait_until "$BOUND" stopped "$pid"; done
 }
 
-@test "top killed: the job is stopped immediately, and the lock released" {
-  run_job --ttl 30s -- 5
-  kill -KILL "$TOP"
-  wait_until "$BOUND" job_is_gone
-  wait_until "$BOUND" has_no_keys A
-  wait_gone "$WORKER"
-  (($(last TERM) > 0))
-  assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
-}
-
-@test "top killed after it has passed on a signal that did not end the job: a message all the same" {
-  run_job --ttl 30s --kill-after 200ms -- 5 stubborn
-  kill -USR1 "$TOP"
-  wait_for_line "$LOG" USR1
-  kill -KILL "$TOP"
-  wait_until "$BOUND" job_is_gone
-  wait_gone "$WORKER"
-  assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
-}
-
-@test "top killed: a whole tree that ignores TERM dies too, after the grace" {
-  run_job --ttl 30s --kill-after 200ms -- 5 stubborn tree
-  wait_until "$BOUND" has_processes 2
-  kill -KILL "$TOP"
-  wait_until "$BOUND" job_is_gone
-  wait_until "$BOUND" has_no_keys A
-  wait_gone "$WORKER"
+@test "top killed: a job that ends at a TERM, and a whole tree that ignores it, are stopped, and the lock released" {
+  local words
+  for words in 5 '5 stubborn tree'; do
+    rm -f "$LOG"
+    # shellcheck disable=SC2086 # words
+    run_job --ttl 30s --kill-after 200ms -- $words
+    if [[ $words == *tree ]]; then # and after a signal that redlock has passed on, and that did not end the job
+      wait_until "$BOUND" has_processes 2
+      kill -USR1 "$TOP"
+      wait_for_line "$LOG" USR1
+    fi
+    kill -KILL "$TOP"
+    wait_until "$BOUND" job_is_gone
+    wait_until "$BOUND" has_no_keys A
+    wait_gone "$WORKER"
+    (($(last TERM) > 0)) || fail "$words:" "$(<"$LOG")"
+    assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
+  done
 }
 
 # killed_together PID…: KILL to all of them, while a stubborn descendant in another session lives: it is gone when the
@@ -132,12 +123,18 @@ killed_together() {
   assert_nothing_left A
 }
 
-@test "worker killed: a job that ends in time keeps its status, with a warning" {
-  run_job --ttl 30s --once 1h --hold-on-failure 1h -- 5
+# worker_killed STATUS OPTION…: the worker is killed, and then the job ends in time by a signal that is passed on all the
+# same; redlock ends with the job's STATUS.
+worker_killed() {
+  run_job --ttl 30s "${@:2}" -- "$1"
   kill -KILL "$WORKER"
-  kill -USR1 "$TOP" # is passed on all the same
+  kill -USR1 "$TOP"
   wait_for_line "$LOG" USR1
-  await -5 "$TOP"
+  await "-$1" "$TOP"
+}
+
+@test "worker killed: a job that ends in time keeps its status, with a warning" {
+  worker_killed 5 --once 1h --hold-on-failure 1h
   assert_contains "$stderr" 'lock "L" could not be released' "(pid $WORKER) was killed; it stays locked for about" \
     'no maintenance hold of lock "L" follows'
   refute_contains "$stderr" --once
@@ -145,30 +142,17 @@ killed_together() {
 }
 
 @test "worker killed: a success of --once that nobody marks is said" {
-  run_job --ttl 30s --once 1h --hold-on-failure 1h -- 0
-  kill -KILL "$WORKER"
-  kill -USR1 "$TOP"
-  wait_for_line "$LOG" USR1
-  await -0 "$TOP"
+  worker_killed 0 --once 1h --hold-on-failure 1h
   assert_one_line "$stderr" ', and after that --once may let the job run again'
   assert_no_key A 'redlock:{L}:done'
 }
 
 @test "worker killed: that nobody notes a success of --build, and for how long the lock stays, is said" {
-  run_job --ttl 30s --build 6 -- 0
-  kill -KILL "$WORKER"
-  kill -USR1 "$TOP"
-  wait_for_line "$LOG" USR1
-  await -0 "$TOP"
+  worker_killed 0 --build 6
   assert_contains "$stderr" ', and after that --build may let an older build run'
   cli A del L >/dev/null
   rm -f "$LOG"*
-  run_job --ttl 3s --min-hold 60s -- 0
-  wait_for_renewal A
-  kill -KILL "$WORKER"
-  kill -USR1 "$TOP"
-  wait_for_line "$LOG" USR1
-  await -0 "$TOP"
+  worker_killed 0 --min-hold 60s
   [[ $stderr =~ 'it stays locked for about 5'[0-9]' s' || $stderr =~ 'about 1m' ]] || fail "$stderr"
 }
 
@@ -266,23 +250,19 @@ stubborn_until_the_end() {
   assert_nothing_left A
 }
 
-@test "worker killed while the job is being stopped: the KILL comes all the same" {
-  run_job --ttl 30s --kill-after 2s -- 5 stubborn
-  being_stopped
-  kill -KILL "$WORKER"
-  await -80 "$TOP"
-  job_is_gone
-  assert_between 0 $(($(last beat) - $(last TERM))) 10000
-}
-
-@test "worker stopped while the job is being stopped: the KILL comes all the same" {
-  run_job --ttl 30s --kill-after 2s -- 5 stubborn
-  being_stopped
-  kill -STOP "$WORKER"
-  await -80 "$TOP"
-  job_is_gone
-  gone "$WORKER"
-  assert_between 0 $(($(last beat) - $(last TERM))) 10000 # a second later than the worker's
+@test "worker killed, or stopped, while the job is being stopped: the KILL comes all the same" {
+  local signal
+  for signal in KILL STOP; do
+    rm -f "$LOG"
+    cli A del L
+    run_job --ttl 30s --kill-after 2s -- 5 stubborn
+    being_stopped
+    kill "-$signal" "$WORKER"
+    await -80 "$TOP"
+    job_is_gone || fail "$signal: the job lives"
+    gone "$WORKER" || fail "$signal: the worker lives"
+    assert_between 0 $(($(last beat) - $(last TERM))) 10000 # after a STOP a second later than the worker's
+  done
 }
 
 # waits_of PID: how often it has begun to wait
@@ -410,7 +390,6 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
   [[ $(last INT) != 0 && $(last TERM) == 0 ]] || fail "$(tail -n 3 "$LOG")"
   run -64 "$REDLOCK" run --signal NONE L -- true
   assert_contains "$output" "--signal: expected a signal (TERM, SIGTERM, 15), not 'NONE'"
-  run -64 "$REDLOCK" run --signal sig L -- true
   run -124 "$REDLOCK" run --signal 10 --max-runtime 100ms L -- sleep 20
 }
 

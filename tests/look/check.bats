@@ -368,60 +368,28 @@ of_minutes() {
 }
 
 @test "check: eviction that may hit a lock that is held" {
-  local policy
-  for policy in allkeys-lru allkeys-random volatile-lru volatile-ttl; do
-    cli A config set maxmemory-policy "$policy"
-    cli A config set maxmemory 0
-    check
-    flawless # never reached
-    cli A config set maxmemory 100mb
-    check
-    assert_status 78
-    found failure memory "maxmemory-policy $policy" 'may be evicted' 'set maxmemory-policy noeviction'
-  done
+  cli A config set maxmemory-policy volatile-lru
+  check
+  flawless # never reached
+  cli A config set maxmemory 100mb
+  check
+  assert_status 78
+  found failure memory 'maxmemory-policy volatile-lru' 'may be evicted' 'set maxmemory-policy noeviction'
   cli A config set maxmemory-policy noeviction
   check
   flawless
 }
 
-@test "check: memory that is nearly used up, and used up" {
-  local used
+@test "check: memory that is used up" {
   cli A config set maxmemory-policy noeviction
-  cli A setrange big 50000000 x # so that the check itself does not weigh
-  used=$(cli A info memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p')
-  cli A config set maxmemory $((used + used / 20))
-  check
-  assert_status 1
-  found warning memory 'raise maxmemory'
-  cli A config set maxmemory $((used / 2))
+  cli A setrange big 50000000 x
+  cli A config set maxmemory 25mb
   check
   assert_status 69
   found failure memory 'raise maxmemory'
   found failure trial 'memory is used up'
   found ok roll-out 'the next step must wait: not all servers are usable'
   assert_contains "$output" '0 of 1 server usable'
-}
-
-@test "check: the only server keeps nothing on disk" {
-  start_server B
-  check -S "$B_URI"
-  assert_status 1
-  found warning persistence 'no append-only file' 'set appendonly yes'
-  cli A config set appendfsync no
-  check
-  assert_status 1
-  found warning persistence 'appendfsync no' 'set appendfsync everysec'
-  cli A config set appendfsync always
-  check
-  flawless
-}
-
-@test "check: a server that was started only just now" {
-  check --restart-grace 60s
-  assert_status 1
-  found warning uptime 'trusted in ' 's (see --restart-grace)'
-  check --restart-grace 0
-  flawless
 }
 
 # up_for SERVER SECONDS
@@ -503,13 +471,6 @@ restart_these() {
   found ok permissions '; --newest needs ~redlock:{nightly-backup}:newest; --build needs ~redlock:{nightly-backup}:build'
 }
 
-@test "check: a lock that another program holds" {
-  cli A set L theirs
-  check L
-  assert_status 0
-  found ok trial 'lock "L" is held by another program (its key says nothing about itself)'
-}
-
 @test "check: a server that takes long" {
   # A round trip takes 300 ms, and what the machine adds.
   unset REDLOCK_SERVER_TIMEOUT
@@ -522,8 +483,6 @@ restart_these() {
   check_slow --server-timeout 590ms
   assert_status 1
   found warning reachable 'more than half of the time-out of 590ms; raise --server-timeout'
-  check_slow --ttl 5900ms --server-timeout 10s
-  found warning reachable 'time-out of 590ms; raise the ttl'
   check -S "$PROXY_URI" --server-timeout 3s
   flawless
 }
@@ -617,11 +576,11 @@ without() {
   [[ $(cli A exists 'redlock:{nightly-backup}:fence') == 1 ]] || fail 'the fence of a real lock is gone'
 }
 
-@test "check: a lock that is held is not touched" {
+@test "check: a lock that another program holds is not touched" {
   cli A set L other px 60000
   check L
   assert_status 0
-  found ok trial 'lock "L" is held by' 'the test was skipped'
+  found ok trial 'lock "L" is held by another program (its key says nothing about itself)' 'the test was skipped'
   [[ $(cli A get L) == other ]]
   check
   flawless
@@ -724,10 +683,9 @@ list_of() {
 
 @test "check: a roll-out: which list each host has, and whether the next step may begin" {
   three
-  local three pair first
+  local three pair
   three=$(list_of "$A_URI" "$B_URI" "$C_URI")
   pair=$(list_of "$A_URI" "$B_URI")
-  first=$(list_of "$A_URI")
   logged_on old 100000 '' A B C
   logged_on web1 90000 "$three" A B C
   run --separate-stderr "$REDLOCK" check
@@ -737,19 +695,14 @@ list_of() {
   logged_on old 95000 "$three" A B C
   check
   found ok roll-out 'the next step may begin'
-  # A weekly job, whose line is not among the last ones, and a step that has just been made.
+  # A weekly job, whose line is not among the last ones.
   logged_on web2 80000 "$pair" A B
   run --separate-stderr "$REDLOCK" check
   has_row 'web1 present 1m 3'
   has_row "web2 without $C_URI 1m 2"
   found ok roll-out 'the next step must wait: the list of web2 is another one, or not known'
-  logged_on web2 30000 "$pair" A B
-  logged_on web2 20000 "$three" A B C
-  run --separate-stderr "$REDLOCK" check --restart-grace 1m
-  found ok roll-out 'the next step must wait: ' ' s more after the last run with another list'
-  has_row 'web2 present'
   # A host that is two steps behind.
-  logged_on web3 40000 "$first" A
+  logged_on web3 40000 "$(list_of "$A_URI")" A
   run --separate-stderr "$REDLOCK" check
   assert_status 1
   found warning roll-out "web3 uses other servers ($A_URI), so that two jobs may run at the same time"
@@ -759,30 +712,7 @@ list_of() {
 roll = json.load(sys.stdin)["roll_out"]
 assert roll["may_begin"] is False and len(roll["waits_for"]) == 1, roll
 relations = {host["host"]: host["relation"] for host in roll["hosts"]}
-assert relations == {"old": "same", "web1": "same", "web2": "same", "web3": "apart"}, roll' <<<"$output" || fail "$output"
-}
-
-@test "check: in the middle of a roll-out an even number of servers is right, a week later it is not" {
-  servers 4
-  local three
-  three=$(list_of "$A_URI" "$B_URI" "$C_URI")
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI $D_URI"
-  logged_on web1 $((8 * 86400000)) "$three" A B C # of another roll-out
-  check
-  found warning servers '4 servers: 1 may fail, as with 3; use an odd number'
-  logged_on web1 $((6 * 86400000)) "$three" A B C
-  logged_on web1 60000 "$(list_of "$A_URI" "$B_URI" "$C_URI" "$D_URI")" A B C D
-  check
-  found ok servers '4 servers, in the middle of a roll-out: 1 may fail until the next step'
-  found ok roll-out 'the next step may begin'
-  REDLOCK_SERVERS="$A_URI $B_URI" check # of three servers to two, on the way to one
-  found ok servers '2 servers, in the middle of a roll-out: none may fail until the next step'
-  # Lists that need not share a server are no roll-out.
-  cli A del 'redlock:{job}:log' >/dev/null
-  cli B del 'redlock:{job}:log' >/dev/null
-  logged_on web1 60000 "$(list_of "$D_URI")" A B
-  REDLOCK_SERVERS="$A_URI $B_URI" check
-  found warning servers '2 servers: both are needed for a lock, so that they fail more often than one; use 3'
+assert relations == {"old": "same", "web1": "same", "web2": "overlapping", "web3": "apart"}, roll' <<<"$output" || fail "$output"
 }
 
 # has_row WORDS: a line of the table begins with them, blank for blank (but for their number).

@@ -227,26 +227,17 @@ read_by_many() {
   is '[run["outcome"] for run in r if run["holder"]["host"] != "web1"]' "['ended']"
 }
 
-@test "history --since: times of every kind, and what they leave out" {
+@test "history --since, --until: what they leave out" {
   export TZ=UTC
   night_run 0 aaaa A B C
   night_run 2 bbbb A B C
-  local when
-  for when in 2026-11-20T03:30:01 '2026-11-20 05:00' 2026-11-20T06:30+01:00; do
-    history --json --since "$when" L
-    outcomes ended
-    is 'r[0]["began_ms"]' $((NIGHT + 2 * 3600000))
-  done
-  is 'j["since_ms"]' $((NIGHT + 3 * 3600000))
-  history --json --since 2026-11-20 L
-  outcomes 'ended ended'
+  history --json --since '2026-11-20 05:00' L
+  outcomes ended
+  is 'r[0]["began_ms"], j["since_ms"]' "($((NIGHT + 2 * 3600000)), $((NIGHT + 9000000)))"
   history --json --since 2026-11-20 --until '2026-11-20 04:00' L
   outcomes ended
-  is 'r[0]["began_ms"]' $NIGHT
-  is 'j["until_ms"]' $((NIGHT + 5400000))
-  history --until 2026-11-19 L
-  [[ -z $output && $stderr == 'redlock: no run of lock "L" is logged before 2026-11-19 00:00:00 +0000' ]] ||
-    fail "$output" "$stderr"
+  is 'r[0]["began_ms"], j["until_ms"]' "($NIGHT, $((NIGHT + 5400000)))"
+  local when
   for when in 2026-11-20 2026-11-19; do
     history -64 --since 2026-11-20 --until $when L
     [[ $stderr == 'redlock: --until is not later than --since' ]] || fail "$stderr"
@@ -255,13 +246,7 @@ read_by_many() {
   history --json --since 1h L
   outcomes ended
   is 'r[0]["holder"]["command"]' true
-  history --since 2h elsewhere
-  [[ $stderr == "redlock: nothing is logged about lock \"elsewhere\"" ]] || fail "$stderr"
-  cli A xadd 'redlock:{old}:log' $NIGHT event released run aaaa data '{"held":0}' count 1 >/dev/null
-  history -0 --since 2026-11-20T12:00 old
-  [[ -z $output ]] || fail "$output"
-  [[ $stderr == "redlock: no run of lock \"old\" is logged since 2026-11-20 12:00:00 +0000" ]] || fail "$stderr"
-  history -q --since 2026-11-20T12:00 old
+  history -q --since 2h elsewhere
   silent
   history -64 --since soon L
   assert_contains "$stderr" --since

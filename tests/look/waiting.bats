@@ -40,19 +40,12 @@ pretend() {
 
 # ---- one lock ------------------------------------------------------------------------------------
 
-@test "waiting: a lock nobody waits for" {
+@test "waiting: who, what and how long, in the order in which they came" {
   hold
-  status -v L
-  refute_contains "$output" waiting
-  status --json L unused
-  is 'l["waiting"], l["waiters"]' '(0, [])'
-  is 'j["locks"][1]["waiting"], j["locks"][1]["waiters"]' '(0, [])'
   list
   [[ $(column WAITING) == 0 ]] || fail "$output"
-}
-
-@test "waiting: who, what and how long, in the order in which they came" {
-  line_up one two
+  waiter one
+  waiter two
   status -0 L
   silent
   has " waiting $(me) (pid $one, bash -c 'echo " " $(me) (pid $two, bash -c 'echo "

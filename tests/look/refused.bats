@@ -87,18 +87,13 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   done
 }
 
-@test "refused: 32 hosts at most, the latest first, and nothing that others write is believed or takes long" {
+@test "refused: nothing that others write is believed or takes long" {
   local host
   answers 0 refuse 1 "$FENCE" h1 '{}' # nobody has ever had the lock
   assert_no_key A "$FENCE"
   cli A hset "$FENCE" value 7 >/dev/null
-  for host in $(seq 40) 5 39; do answers 1 refuse 1 "$FENCE" "h$host" '{"user":"u","command":"c","held_by":"b"}'; done
-  [[ $(cli A hget "$FENCE" refused | wc -w) == 32 && $(cli A hlen "$FENCE") == 34 ]] || fail "$(cli A hgetall "$FENCE")"
+  for host in 40 5 39; do answers 1 refuse 1 "$FENCE" "h$host" '{"user":"u","command":"c","held_by":"b"}'; done
   export REDLOCK_SERVERS=$A_URI
-  run "$REDLOCK" history --json --refused L
-  is '[each["host"] for each in l["refused"]][:4]' "['h39', 'h5', 'h40', 'h38']"
-  is '[each["count"] for each in l["refused"]][:3]' '[2, 1, 1]'
-  # h5 had been forgotten, and began again at 1.
   cli A hset "$FENCE" refused:h39 'x' refused:h5 "$(printf '1 %020d {}' 0)" refused:h40 '7 9 no JSON' >/dev/null
   run -0 "$REDLOCK" history --json --refused L
   cli A hset "$FENCE" refused "$(printf 'h%.0s ' {1..3000})" >/dev/null

@@ -25,13 +25,7 @@ within() {
 }
 
 # assert_system_refused: the system refused something, and one line says so.
-assert_system_refused() {
-  assert_status 71
-  one_line
-}
-
-# one_line: standard error has one line, redlock's.
-one_line() { [[ $stderr == 'redlock: '* && $stderr != *$'\n'* ]] || fail "not one line: $stderr"; }
+assert_system_refused() { assert_status 71 && assert_one_line "$stderr" "$@"; }
 
 @test "few descriptors: the job runs, or there is no lock" {
   local count limit ran
@@ -45,8 +39,7 @@ one_line() { [[ $stderr == 'redlock: '* && $stderr != *$'\n'* ]] || fail "not on
         ran=$((ran + 1))
         for server in "${SERVERS[@]}"; do cli "$server" flushall; done
       else
-        assert_system_refused
-        assert_contains "$stderr" 'Too many open files'
+        assert_system_refused 'Too many open files'
         [[ -z $output ]] || fail "$limit: the job ran"
         [[ -z $(locked_on) ]] || fail "$limit descriptors: locked on $(locked_on)"
       fi
@@ -92,8 +85,7 @@ is_free() { [[ -z $(locked_on) ]]; }
       # shellcheck disable=SC2086
       within "$limit" $command
       [[ $status != "$usual" ]] || break
-      assert_system_refused
-      assert_contains "$stderr" 'Too many open files'
+      assert_system_refused 'Too many open files'
     done
     [[ $status == "$usual" ]] || fail "$command: never"
   done <<END

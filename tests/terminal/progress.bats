@@ -235,19 +235,6 @@ SCENARIO
   REDLOCK_PROGRESS=sometimes run -78 --separate-stderr "$REDLOCK" run L -- true
 }
 
-@test "progress: a wait in vain says so, with who it was and with what status it ends" {
-  pretend "$TOKEN"
-  in_vain "$REDLOCK" run -w 300ms deploy-shop -- true
-  assert_status 1
-  [[ $stderr == 'redlock: lock "deploy-shop" is still held by root@db7 (pid 123, ./deploy.sh) after 300 ms, giving up (status 1)' ]] || fail "$stderr"
-  in_vain "$REDLOCK" acquire -E 75 -w 300ms deploy-shop
-  assert_status 75
-  [[ -z $output && $stderr == *' after 300 ms, giving up (status 75)' ]] || fail "$output$stderr"
-  cli A set L somebody
-  in_vain "$REDLOCK" run -w 300ms L -- true
-  assert_one_line "$stderr" 'lock "L" is still held by another program'
-}
-
 # stand_before SERVER WAITER…: these came to the queue there a while ago.
 stand_before() {
   cli "$1" eval 'local now = redis.call("TIME")[1] * 1000
@@ -284,27 +271,4 @@ stand_before() {
   restart_server A
   await -0 "$BACKGROUND_PID"
   [[ $(grep -c needed <<<"$stderr") == 1 ]] || fail "$stderr"
-}
-
-@test "progress: cron hears nothing of a server that is soon back" {
-  kill_server A
-  background "$REDLOCK" run --server-wait 60s L -- echo in
-  local beyond=$(($(now_ms) + 1500))
-  wait_until "$BOUND" past "$beyond"
-  restart_server A
-  await -0 "$BACKGROUND_PID"
-  # A machine that stands still for nine seconds makes it an outage worth a line.
-  [[ -z $stderr || $(($(now_ms) - beyond)) -gt 7000 ]] || fail "$stderr"
-}
-
-@test "progress: on a terminal it tells how many servers answer" {
-  servers 3
-  kill_server B C
-  progress_scenario <<'SCENARIO'
-at = waiter(1000, "--server-wait", "60s", "deploy-shop", "--", "true")
-at.until_line(r"redlock: unix://.*/server.B/sock: connection refused.*; 1 of 3 servers answer, 2 needed, trying for another 5\d s", 0)
-at.until_line(r"deploy-shop: 1 of 3 servers answer, 2 needed · waited 0:\d\d", 1)
-at.type(CTRL_C)
-assert at.ended() == 130
-SCENARIO
 }

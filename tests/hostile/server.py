@@ -438,20 +438,25 @@ class EndsSubscriptions(Plausible):
 ONE_LINE = NASTY.replace(b"\r", b"")
 # Modes that answer whatever they are asked with the same.
 CONSTANT = {
+    # What terminals obey, as the address of a primary, and in an error.
     "escapes-replica": ["replica", NASTY],
     "escapes-error": Failure(b"ERR " + ONE_LINE),
     "huge-error": Failure(b"ERR " + b"x" * (MIB // 2)),
+    # Sizes that cannot be, or have no end.
     "deep-arrays": Raw(b"*1\r\n" * 250_000),
     "wide-arrays": Raw(b"*1024\r\n" + (b"*1024\r\n" + b"*0\r\n" * 1024) * 200),
     "huge-bulk": Raw(b"$536870912\r\n" + b"x" * (4 * MIB)),  # 512 MiB are announced, and begin to come
     "huge-array": Raw(b"*2147483647\r\n:1\r\n"),
     "lengths": Raw(b"*-7\r\n$-5\r\n:999999999999999999999999\r\n*99999999999999999999\r\n"),
     "endless-line": Raw(b"+" + b"x" * (4 * MIB)),
+    # A TLS server, and one that never answers.
     "tls": Raw(b"\x15\x03\x01\x00\x02\x02\x46"),
     "silence": Raw(),
+    # A Sentinel that names such an address, 4 MiB, or 200,000 fields and the primary after them.
     "names-escapes": ["ip", NASTY, "port", NASTY, "config-epoch", NASTY],
     "names-much": ["ip", "x" * MIB, "port", "y" * MIB, "flags", "z" * MIB, "config-epoch", "9" * MIB],
     "names-fields": [*["field", "value"] * 200_000, "ip", "127.0.0.1", "port", "1"],
+    # A node of a Cluster that sends to such an address or to one of half a MiB, and one whose slot stays half moved.
     "moved-escapes": Failure(b"MOVED 12 " + ONE_LINE + b":6379"),
     "moved-huge": Failure(b"MOVED 12 " + b"x" * (MIB // 2) + b":6379"),
     "try-again": Failure(b"TRYAGAIN Multiple keys request during rehashing of slot"),

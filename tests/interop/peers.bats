@@ -126,49 +126,22 @@ tcp() {
 
 # ---- Redisson ------------------------------------------------------------------------------------
 
-@test "peers: Redisson 4 and 3, RLock, both at the same time" {
-  tcp A
+# beside_redisson MEDIAN SERVERS KIND VERSION…: redlock beside locks of that kind, of all these versions at the same time.
+beside_redisson() {
+  local version
+  # shellcheck disable=SC2086 # names
+  tcp $2
   export REDLOCK_AS=redisson
-  start_redisson 4.7.0 lock "${URIS[@]}"
-  start_redisson 3.17.7 lock "${URIS[@]}"
-  contend 50
+  for version in "${@:4}"; do start_redisson "$version" "$3" "${URIS[@]}"; done
+  contend "$1"
 }
 
-@test "peers: Redisson 4 and 3, fair lock, both at the same time" {
-  tcp A
-  export REDLOCK_AS=redisson
-  start_redisson 4.7.0 fair "${URIS[@]}"
-  start_redisson 3.17.7 fair "${URIS[@]}"
-  contend 200
-}
-
-@test "peers: Redisson 4, spin lock" {
-  tcp A
-  export REDLOCK_AS=redisson
-  start_redisson 4.7.0 spin "${URIS[@]}"
-  contend 200
-}
-
-@test "peers: RedissonRedLock on three servers, Redisson 4" {
-  tcp A B C
-  export REDLOCK_AS=redisson
-  start_redisson 4.7.0 red "${URIS[@]}"
-  contend 200
-}
-
-@test "peers: RedissonRedLock on three servers, Redisson 3" {
-  tcp A B C
-  export REDLOCK_AS=redisson
-  start_redisson 3.17.7 red "${URIS[@]}"
-  contend 200
-}
-
-@test "peers: RedissonMultiLock on three servers" {
-  tcp A B C
-  export REDLOCK_AS=redisson
-  start_redisson 4.7.0 multi "${URIS[@]}"
-  contend 200
-}
+@test "peers: Redisson 4 and 3, RLock, both at the same time" { beside_redisson 50 A lock 4.7.0 3.17.7; }
+@test "peers: Redisson 4 and 3, fair lock, both at the same time" { beside_redisson 200 A fair 4.7.0 3.17.7; }
+@test "peers: Redisson 4, spin lock" { beside_redisson 200 A spin 4.7.0; }
+@test "peers: RedissonRedLock on three servers, Redisson 4" { beside_redisson 200 'A B C' red 4.7.0; }
+@test "peers: RedissonRedLock on three servers, Redisson 3" { beside_redisson 200 'A B C' red 3.17.7; }
+@test "peers: RedissonMultiLock on three servers" { beside_redisson 200 'A B C' multi 4.7.0; }
 
 @test "peers: Redisson 4 and 3 in a Cluster" {
   quiet_cluster 3 0

@@ -401,10 +401,9 @@ def key_of(mistake):
 def equivalent():
     """What equivalent.txt has: {(file, was, becomes): reason}."""
     known = {}
-    rows = (HERE / "equivalent.txt").read_text().splitlines() if (HERE / "equivalent.txt").exists() else []
-    blocks = [block.splitlines() for block in "\n".join(row for row in rows if not row.startswith("#")).split("\n\n")]
-    for block in blocks:
-        block = [row for row in block if row.strip()]
+    rows = [row for row in (HERE / "equivalent.txt").read_text().splitlines() if not row.startswith("#")]
+    for block in "\n".join(rows).split("\n\n"):
+        block = [row for row in block.splitlines() if row.strip()]
         if block:
             file, was, becomes, reason = block
             known[file, " ".join(was.split()), " ".join(becomes.split())] = reason

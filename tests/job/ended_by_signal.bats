@@ -22,9 +22,7 @@ teardown() { stop_all; }
 endings() {
   {
     cat <<'HEAD'
-import os, resource, signal, subprocess, sys, time
-sys.path.insert(0, os.environ["TESTS"] + "/lib")
-from terminal import redis, until, held
+import subprocess
 
 redlock = os.environ["REDLOCK"]
 
@@ -48,8 +46,7 @@ def ends(process, number):
     process.returncode = code
 HEAD
     cat
-  } >"$SCRATCH/endings.py"
-  TESTS=$TESTS PYTHONDONTWRITEBYTECODE=1 timeout -k 5 240 "$PYTHON" "$SCRATCH/endings.py" 3>&-
+  } | scenario
 }
 
 @test "a job that a signal kills: redlock dies of it, with the lock released" {
@@ -127,7 +124,6 @@ SCRIPT
 
 @test "the worker is stopped after its job was killed: the top dies of what killed the job" {
   endings <<'SCRIPT'
-from terminal import Process, descendants
 process = start("run", "--ttl", "60s", "--server-timeout", "100ms", "L", "--", "sleep", "60")
 held("L")
 until("worker, job and witness", lambda: len(descendants(process.pid)) == 3)
@@ -148,7 +144,6 @@ SCRIPT
 
 @test "the worker is killed: the top dies of what ends the job, too" {
   endings <<'SCRIPT'
-from terminal import Process, descendants
 process = start("run", "--ttl", "60s", "L", "--", "sleep", "60")
 def watches():
     """The top knows that the job runs, and has closed its connections."""

@@ -266,13 +266,13 @@ SCENARIO
 # matrix terminal|cron: every signal that is passed on, in each phase; while the job just runs, "each signal" above.
 matrix() {
   black_hole
-  cat >"$SCRATCH/matrix.py" <<'MATRIX'
-import shlex, subprocess, sys
-from terminal import *
+  export BLACK_HOLE_URI A_PID SCRATCH
+  ENVIRONMENT=$1 scenario <<'MATRIX'
+import shlex, subprocess
 
 SIGNALS = "HUP INT QUIT TERM USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR XCPU XFSZ".split()
 MILD = "WINCH", "URG"  # do not end a process by default
-environment = sys.argv[1]
+environment = os.environ["ENVIRONMENT"]
 redlock = os.environ["REDLOCK"]
 scratch = os.environ["SCRATCH"]
 
@@ -388,8 +388,6 @@ for phase in connecting, waiting, stopping, releasing:
     left = [pid for pid in descendants(os.getpid()) if not Process(pid).gone()]
     assert not left, f"{phase.__name__} left {left}"
 MATRIX
-  export BLACK_HOLE_URI A_PID SCRATCH
-  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 240 "$PYTHON" "$SCRATCH/matrix.py" "$1" 3>&-
   assert_nothing_left A
 }
 

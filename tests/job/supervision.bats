@@ -20,13 +20,6 @@ teardown() {
 # lease_end: when the lock's key expires at the latest, in ms since 1970, as the server has it now.
 lease_end() { echo $(($(cli A pttl L) + $(now_ms))); }
 
-# being_stopped: revokes the lock, and returns once the job, which is stubborn, has got its TERM.
-being_stopped() {
-  wait_until_listening A
-  "$REDLOCK" release --force --yes -q L
-  wait_for_line "$LOG" TERM
-}
-
 # stop_all_of PID…: nobody of them gets to notice that another one is stopped.
 stop_all_of() {
   local pid
@@ -256,7 +249,9 @@ stubborn_until_the_end() {
     rm -f "$LOG"
     cli A del L
     run_job --ttl 30s --kill-after 2s -- 5 stubborn
-    being_stopped
+    wait_until_listening A
+    "$REDLOCK" release --force --yes -q L
+    wait_for_line "$LOG" TERM
     kill "-$signal" "$WORKER"
     await -80 "$TOP"
     job_is_gone || fail "$signal: the job lives"
@@ -436,12 +431,12 @@ on_lost() {
   on_lost both 124 0 --max-runtime 500ms both -- sh -c 'trap "kill -KILL $PPID" TERM; while :; do sleep 0.1; done'
   on_lost half 80 1 --ttl 6s --kill-after 2s half -- sh -c 'trap "until read -r told <\"$0\" && [ ! -e /proc/\$told ]; do sleep 0.02; done
     kill -KILL $PPID" TERM; while :; do sleep 0.1; done' "$SCRATCH/told.half"
-  for name in deleted revoked taken replaced half; do wait_until "$BOUND" held_on_a "$name"; done
+  for name in deleted revoked taken replaced half; do wait_for_key A "$name"; done
   cli A del deleted half >/dev/null
   cli A set taken somebody >/dev/null
   "$REDLOCK" release --force --yes -q revoked
   "$REDLOCK" run --replace replaced -- true
-  wait_until "$BOUND" held_on_b cut_off
+  wait_for_key B cut_off
   kill_server B
   for each in "${expected[@]}"; do
     read -r pid wanted told name <<<"$each"
@@ -451,8 +446,6 @@ on_lost() {
     [[ $(wc -l <"$SCRATCH/told.$name") == "$told" ]] || fail "$name: $(<"$SCRATCH/told.$name")"
   done
 }
-held_on_a() { [[ $(cli A exists "$1") == 1 ]]; }
-held_on_b() { [[ $(cli B exists "$1") == 1 ]]; }
 
 @test "--on-lost is bounded in time" {
   run_job --ttl 1s --on-lost "echo \$\$ >>'$SCRATCH/told'; sleep 60 & echo \$! >'$SCRATCH/below'; wait" -- 5
@@ -487,15 +480,9 @@ SCRIPT
   [[ $output == ran$'\n'0 ]] || fail "$output"
 }
 
-# clock_that_jumps: sets $SHIM, to be preloaded: adds the seconds in $SCRATCH/offset to the time since
-# boot.
-clock_that_jumps() {
+@test "the clock jumps over the lease: the job is killed before anything else" {
   preload jumping_clock.c
   export OFFSET_FILE=$SCRATCH/offset
-}
-
-@test "the clock jumps over the lease: the job is killed before anything else" {
-  clock_that_jumps
   local who other
   for who in worker top; do # the clock jumps for this process only
     rm -f "$LOG" "$OFFSET_FILE"

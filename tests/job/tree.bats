@@ -38,13 +38,6 @@ nobody_beats() {
     fail "$(tail -n 3 "$LOG")"
 }
 
-# preload_proc: a library with which /proc is $SCRATCH/proc.
-preload_proc() {
-  preload hidden_proc.c
-  export FAKE_PROC=$SCRATCH/proc
-  mkdir "$FAKE_PROC"
-}
-
 # assert_not_begun TEXT: the last `run` ended with 71 and one line with that TEXT, and asked for no lock.
 assert_not_begun() {
   assert_status 71
@@ -53,7 +46,9 @@ assert_not_begun() {
 }
 
 @test "without /proc, or with that of another PID namespace: 71, before the lock is asked for" {
-  preload_proc
+  preload hidden_proc.c
+  export FAKE_PROC=$SCRATCH/proc
+  mkdir "$FAKE_PROC"
   run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
   assert_not_begun '/proc is not mounted; redlock needs it'
   ln -s 1 "$FAKE_PROC/self"
@@ -185,7 +180,7 @@ assert_not_begun() {
     exec "$1" run --ttl 3s --kill-after 200ms L -- "${@:3}" "$2" stubborn' - "$REDLOCK" name=job "${BEATING_JOB[@]}"
   TOP=$BACKGROUND_PID
   wait_until "$BOUND" beating 3
-  watches "$TOP" || wait_until "$BOUND" watches "$TOP"
+  wait_until "$BOUND" watches "$TOP"
   stranger=$(pids_of_job stranger)
   parent=$(ps -o ppid= -p "$stranger")
   touch "$LOG.orphan"
@@ -222,7 +217,7 @@ worker_of() {
   preload refused_poll.c
   export ACT_FILE=$SCRATCH/act
   LD_PRELOAD=$SHIM run_tree 2 --ttl 3s --kill-after 300ms -- sh -c 'trap "" USR1; "$@" name=job & "$@" name=tree below stubborn' - "${BEATING_JOB[@]}"
-  watches "$TOP" || wait_until "$BOUND" watches "$TOP"
+  wait_until "$BOUND" watches "$TOP"
   kill -KILL "$(worker_of "$TOP")"
   wait_until "$BOUND" no_worker "$TOP"
   touch "$ACT_FILE"

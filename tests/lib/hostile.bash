@@ -7,14 +7,13 @@
 # hostile_server MODE [ARG…]: sets HOSTILE_URI, HOSTILE_PORT.
 hostile_server() { start_listener HOSTILE ../hostile/server.py "$@"; }
 
-# memory_bound: prints how many MiB a command may use; the sanitizers need more.
-memory_bound() { if grep -q __asan_init "$REDLOCK"; then echo 1500; else echo 400; fi; }
-
 # meets [COMMAND…]: these commands of tests/hostile/attack.py, or all, meet $HOSTILE_URI, and each ends in
 # bounded time and memory, with a status that a server may bring about, and says nothing that a terminal
 # obeys. Sets $output: a line for each command, with its status and its first line on standard error.
 meets() {
-  run -0 "$PYTHON" -B "$TESTS/hostile/attack.py" "$REDLOCK" 60 "$(memory_bound)" "$HOSTILE_URI" "$@"
+  local most=400 # MiB
+  ! grep -q __asan_init "$REDLOCK" || most=1500
+  run -0 "$PYTHON" -B "$TESTS/hostile/attack.py" "$REDLOCK" 60 "$most" "$HOSTILE_URI" "$@"
 }
 
 # assert_printable TEXT: there is nothing in it that a terminal obeys, and no byte that is not UTF-8.

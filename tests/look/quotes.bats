@@ -27,9 +27,6 @@ said() {
   refute_contains "$all" "$NAME"
 }
 
-# wait_until_held: somebody has the lock, or one of its slots.
-wait_until_held() { wait_for_key A "$NAME"; }
-
 @test "names in quotes: a run that gets the lock, that is refused, and that is stopped" {
   said 0 'was released after' "$REDLOCK" run -v "$NAME" -- true
   said 0 'cools down for another' "$REDLOCK" run -v --min-hold 100ms "$NAME" -- true
@@ -68,7 +65,7 @@ wait_until_held() { wait_for_key A "$NAME"; }
 
 @test "names in quotes: stop the job of somebody else" {
   background "$REDLOCK" run "$NAME" -- sleep 60
-  wait_until_held
+  wait_for_key A "$NAME"
   # What status shows above is a heading, with the name in front.
   run -0 --separate-stderr "$REDLOCK" release --force --yes --wait "$NAME"
   assert_contains "$stderr" "lock \"$NAME\" is revoked from "

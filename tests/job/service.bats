@@ -65,12 +65,6 @@ manager() {
   [[ $(grep -c READY=1 "$MESSAGES") == 1 ]] || fail "$(<"$MESSAGES")"
 }
 
-@test "service: the job does not get the manager's address" {
-  manager "$SCRATCH/notify"
-  run -1 "$REDLOCK" run L -- printenv NOTIFY_SOCKET
-  [[ -z $output ]]
-}
-
 @test "service: a manager that is gone, or an address that is none, disturbs nothing" {
   local address
   for address in "$SCRATCH/nobody" nonsense / @ vsock:2:1 "/$(printf 'x%.0s' {1..200})"; do

@@ -293,15 +293,8 @@ read_by_many() {
   is 'len(r)' 0
 }
 
-@test "history --at: a time as redlock prints it, and one that the clock shows twice" {
-  export TZ=CET-1CEST,M3.5.0,M10.5.0/3
-  local time
-  for time in '2025-10-26 02:30:00 +0200' '2025-10-26 02:30:00 +0100'; do
-    run -0 --separate-stderr "$REDLOCK" history --at "$time" backup
-    assert_contains "$output" "no record of a holder of lock \"backup\" at $time"
-    refute_contains "$stderr" warning
-  done
-  run -0 --separate-stderr "$REDLOCK" history --at '2025-10-26 02:30' backup
+@test "history --at: a time that the clock shows twice" {
+  TZ=CET-1CEST,M3.5.0,M10.5.0/3 run -0 --separate-stderr "$REDLOCK" history --at '2025-10-26 02:30' backup
   assert_contains "$output" "at 2025-10-26 02:30:00 +0200"
   assert_contains "$stderr" "redlock: warning: the clock shows '2025-10-26 02:30' twice; redlock takes 2025-10-26 02:30:00 +0200"
 }

@@ -124,13 +124,6 @@ pretend() {
   is '[l["waiting"] for l in j["locks"]], j["locks"][1]["waiters"][0]["command"]' "([0, 1], 'true')"
 }
 
-@test "waiting: a process that waits for the lock that it has itself is seen" {
-  background bash -c '"$0" acquire L >/dev/null; "$0" acquire L; :' "$REDLOCK"
-  wait_until "$BOUND" queued 1
-  status -0 L
-  has " holder $(me), pid $BACKGROUND_PID" " waiting $(me) (pid $BACKGROUND_PID, redlock acquire L) for "
-}
-
 # ---- on a terminal --------------------------------------------------------------------------------
 
 @test "waiting: each in a line of the terminal with what there is room for of the command, with -v in as many as it takes" {

@@ -11,11 +11,6 @@ load ../lib/scripts
 setup() { servers 3; }
 teardown() { stop_all; }
 
-# held: somebody holds L.
-held() {
-  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/held"
-  wait_for "$SCRATCH/held"
-}
 # knows SERVER COUNT: it remembers that many refusals on this host.
 knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
 
@@ -27,7 +22,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   # Over a Unix socket, a server that has not answered the last request may drop what comes after it.
   local all=$REDLOCK_SERVERS
   export REDLOCK_SERVERS=$A_URI
-  held
+  start_job
   before=$(now_ms)
   for _ in 1 2; do run -1 "$REDLOCK" run -n L -- true; done
   run -7 "$REDLOCK" run -E 7 -w 0.2 L -- true
@@ -35,9 +30,9 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   wait_until "$BOUND" knows A 4
   run -0 --separate-stderr "$REDLOCK" history --refused L
   silent
-  has "LAST" " $me 4 $me (sh -c " " redlock acquire L"
+  has "LAST" " $me 4 $me (bash -c " " redlock acquire L"
   run "$REDLOCK" status L
-  has " refused $(uname -n), " " ago, held by $me (sh -c " "; see redlock history --refused L"
+  has " refused $(uname -n), " " ago, held by $me (bash -c " "; see redlock history --refused L"
   run "$REDLOCK" status --json L
   is 'l["refused"][0]["count"], l["refused"][0]["held_by"].split(" ")[0], l["refused"][0]["host"]' "(4, '$me', '$(uname -n)')"
   assert_between "$before" "$(json 'l["refused"][0]["last_ms"]')" "$(($(now_ms) + 1))"
@@ -48,8 +43,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
   REDLOCK_SERVERS=$all run "$REDLOCK" history --json L
   is 'l["refused"][0]["count"]' 4
   # It outlives the lock.
-  kill "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
+  end_job
   run "$REDLOCK" status L
   has 'L: free' " refused $(uname -n), "
   run -64 "$REDLOCK" history --refused --since 3000-01-01 L
@@ -76,7 +70,7 @@ knows() { [[ $(cli "$1" hget "$FENCE" "refused:$(uname -n)") == "$2 "* ]]; }
 
 @test "refused: a run that got the lock, that reached too few servers, or that logs nothing leaves no trace" {
   run -0 "$REDLOCK" run L -- true
-  held
+  start_job
   run -1 "$REDLOCK" run --log-entries 0 -n L -- true
   run -69 "$REDLOCK" run -n --server-wait 0.2 -S "$A_URI" -S redis://127.0.0.1:1 -S redis://127.0.0.1:2 L -- true
   REDLOCK_SERVERS=$A_URI run -1 "$REDLOCK" run -n L -- true # it counts, and no earlier one

@@ -17,15 +17,13 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 
 # keep_locked NAME [ARG…]: a run that holds NAME, on all its servers, until stop_all.
 keep_locked() {
-  rm -f "$SCRATCH/held.$1"
-  background "$REDLOCK" run "${@:2}" "$1" -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/held.$1"
-  wait_for "$SCRATCH/held.$1"
+  local LOCK=$1 word uris=()
+  start_job "${@:2}"
   # A quorum is enough for a job to begin.
-  local name=$1 word uris=()
   for word in "${@:2}"; do [[ $word != unix://* ]] || uris+=("$word"); done
   # shellcheck disable=SC2206 # one word for each
   ((${#uris[@]} > 0)) || uris=($REDLOCK_SERVERS)
-  for word in "${uris[@]}"; do wait_until "$BOUND" is_locked "$word" "$name"; done
+  for word in "${uris[@]}"; do wait_until "$BOUND" is_locked "$word" "$LOCK"; done
 }
 # leave_cooling NAME: that lock cools down on all servers.
 leave_cooling() {
@@ -44,7 +42,7 @@ is_locked() {
   keep_locked work
   status -0 work
   silent
-  has 'work: held (3 of 3 servers)' " holder $(id -un)@$(uname -n), pid " " command sh -c 'echo x" \
+  has 'work: held (3 of 3 servers)' " holder $(id -un)@$(uname -n), pid " " command bash -c 'echo " \
     " since $(date +%Y-)" ', for ' ' mode exclusive' " fence $(agreed_fence work)" \
     ' expires in ' 's, unless renewed'
   refute_contains "$output" "$(cli A get work)" warning

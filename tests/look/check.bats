@@ -639,9 +639,7 @@ without() {
   delay_proxy "$A_SOCKET" 200
   background "$REDLOCK" check -S "$PROXY_URI" --server-timeout 4s
   wait_until "$BOUND" eval '[[ $(cli A keys "redlock-check-*") ]]'
-  kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
+  terminate "$BACKGROUND_PID"
   nothing_left A
 }
 
@@ -721,15 +719,14 @@ has_row() { tr -s ' ' <<<"$output" | grep -qF -- " $1" || fail "no row '$1':" "$
 @test "check: holders, waiters and marks of --once with another list keep the next step from beginning" {
   three
   local name
-  background "$REDLOCK" run --log-entries 0 -S "$A_URI" -S "$B_URI" held -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/held"
-  wait_for "$SCRATCH/held"
+  LOCK=held
+  start_job --log-entries 0 -S "$A_URI" -S "$B_URI"
   for name in held ''; do
     check "$name"
     found ok roll-out 'the next step must wait: the list of '
     has_row "$(hostname) without $C_URI now"
   done
-  kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
+  end_job 0
   "$REDLOCK" run -S "$A_URI" -S "$B_URI" --once 1h marked -- true
   "$REDLOCK" run other -- true # now this host has the present list
   check

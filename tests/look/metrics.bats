@@ -73,8 +73,7 @@ run_warned() {
 }
 
 @test "metrics: conflicts, with how long was waited" {
-  background "$REDLOCK" run --metrics-file /dev/null L -- sh -c 'touch "$0"; exec sleep 60' "$SCRATCH/held"
-  wait_until "$BOUND" test -e "$SCRATCH/held"
+  start_job --metrics-file /dev/null
   run -0 "$REDLOCK" run -n -E 0 L -- true
   assert_sample conflicts_total 1
   assert_sample last_success_timestamp_seconds 0.000
@@ -116,23 +115,20 @@ run_warned() {
 }
 
 @test "metrics: the worker was killed" {
-  background "$REDLOCK" run --ttl 1s L -- sh -c 'echo $PPID >"$0"; exec sleep 60' "$SCRATCH/worker"
-  wait_for "$SCRATCH/worker"
-  wait_until "$BOUND" watches "$BACKGROUND_PID"
-  kill -KILL "$(<"$SCRATCH/worker")"
-  await -80 "$BACKGROUND_PID"
+  start_job --ttl 1s
+  wait_until "$BOUND" watches "$JOB"
+  kill -KILL "$(child_of "$JOB")"
+  await -80 "$JOB"
   assert_sample lost_total 1
   assert_sample last_exit_status 80
   # A job that ends before it has to be stopped: no loss.
-  rm "$SCRATCH/worker"
-  background "$REDLOCK" run --ttl 30s M -- sh -c \
-    'echo $PPID >"$0"; until [ -e "$1" ]; do sleep 0.05; done; exit 4' "$SCRATCH/worker" "$SCRATCH/go"
-  wait_for "$SCRATCH/worker"
-  wait_until "$BOUND" watches "$BACKGROUND_PID"
-  kill -KILL "$(<"$SCRATCH/worker")"
-  wait_gone "$(<"$SCRATCH/worker")"
-  touch "$SCRATCH/go"
-  await -4 "$BACKGROUND_PID"
+  local LOCK=M worker
+  start_job --ttl 30s
+  wait_until "$BOUND" watches "$JOB"
+  worker=$(child_of "$JOB")
+  kill -KILL "$worker"
+  wait_gone "$worker"
+  end_job 4
   assert_sample last_exit_status 4 M
   assert_sample lost_total 0 M
   [[ $(sample last_duration_seconds M) == [0-9].* && $(sample last_duration_seconds M) != 0.000 ]] || fail "$(cat "$FILE")"

@@ -39,8 +39,8 @@ stop_all_of() {
       wait_for_line "$LOG" USR1
     fi
     kill -KILL "$TOP"
-    wait_until "$BOUND" job_is_gone
-    wait_until "$BOUND" has_no_keys A
+    wait_until "$BOUND" job_is_gone || fail "$words: the job lives"
+    wait_until "$BOUND" has_no_keys A || fail "$words: the lock is left"
     wait_gone "$WORKER"
     (($(last TERM) > 0)) || fail "$words:" "$(<"$LOG")"
     assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
@@ -253,7 +253,7 @@ stubborn_until_the_end() {
     "$REDLOCK" release --force --yes -q L
     wait_for_line "$LOG" TERM
     kill "-$signal" "$WORKER"
-    await -80 "$TOP"
+    await -80 "$TOP" || fail "$signal"
     job_is_gone || fail "$signal: the job lives"
     gone "$WORKER" || fail "$signal: the worker lives"
     assert_between 0 $(($(last beat) - $(last TERM))) 10000 # after a STOP a second later than the worker's

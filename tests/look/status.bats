@@ -289,7 +289,7 @@ start_limited() {
   while IFS='|' read -r where why; do
     for command in 'status work' list 'list --json' config check --help --version; do
       run -71 --separate-stderr bash -c '"$0" $1 '"$where" "$REDLOCK" "$command"
-      assert_one_line "$stderr" "standard output: $why"
+      assert_one_line "$stderr" "standard output: $why" || fail "$command $where"
     done
   done <<'WAYS'
 >/dev/full|No space left on device

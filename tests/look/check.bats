@@ -15,8 +15,12 @@ setup() {
 }
 teardown() { stop_all; }
 
-# check ARG…: `redlock check -v ARG…`
-check() { run --separate-stderr "$REDLOCK" check -v "$@"; }
+# check [-STATUS] ARG…: `redlock check -v ARG…`, which ends with that status.
+check() {
+  local expected=()
+  [[ ${1-} != -[0-9]* ]] || { expected=("$1") && shift; }
+  run "${expected[@]}" --separate-stderr "$REDLOCK" check -v "$@"
+}
 
 # findings: prints one line for each, with its server in front.
 findings() { awk '/^[^ ]/ { server = $1; next } { print server $0 }' <<<"$output"; }
@@ -68,8 +72,7 @@ three() {
   kill_server B
   cli C config set maxmemory 100mb
   cli C config set maxmemory-policy allkeys-lru
-  run --separate-stderr "$REDLOCK" check
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" check
   [[ -z $stderr && $output != *'  ok '* ]] || fail "$output" "$stderr"
   [[ $(sed 's/^  *\([a-z]*\) *\([a-z-]*\) .*/- \1 \2/' <<<"$output") == "$B_URI
 - failure reachable
@@ -80,15 +83,12 @@ all servers
 - warning restart-grace
 2 of 3 servers usable, 2 failures, 2 warnings" ]] || fail "$output"
   kill_server C
-  run --separate-stderr "$REDLOCK" check
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" check
   [[ ${lines[-1]} == '1 of 3 servers usable, 3 failures, '*'; redlock cannot take a lock' ]] || fail "$output"
-  run --separate-stderr "$REDLOCK" check -q
-  assert_status 69
+  run -69 --separate-stderr "$REDLOCK" check -q
   [[ -z $output$stderr ]] || fail "$output" "$stderr"
   export REDLOCK_SERVERS=$A_URI
-  run --separate-stderr "$REDLOCK" check
-  assert_status 0
+  run -0 --separate-stderr "$REDLOCK" check
   [[ $output == '1 of 1 server usable, 0 failures, 0 warnings' ]] || fail "$output"
 }
 
@@ -153,8 +153,7 @@ CHECK
   three
   for server in A B C; do cli "$server" config set maxmemory-policy allkeys-lru; done
   for server in A B C; do cli "$server" config set maxmemory 100mb; done
-  run --separate-stderr "$REDLOCK" check
-  assert_status 78
+  run -78 --separate-stderr "$REDLOCK" check
   [[ $(grep -c 'failure  *memory' <<<"$output") == 1 ]] || fail "$output"
   [[ ${lines[0]} == 'all servers' && ${lines[-1]} == '3 of 3 servers usable, 1 failure, '* ]] || fail "$output"
   run --separate-stderr "$REDLOCK" check --json
@@ -187,15 +186,12 @@ good() {
 @test "check: a server that is down: 1 while a quorum is left, then 69" {
   three
   kill_server B
-  check --restart-grace 60s # new servers are trusted only if all of them are there
-  assert_status 69
-  check
-  assert_status 1
+  check -69 --restart-grace 60s # new servers are trusted only if all of them are there
+  check -1
   found failure reachable "$B_URI" 'no server listens on this socket; start the server'
   found ok trial '2 of 3 votes'
   kill_server C
-  check
-  assert_status 69
+  check -69
   found failure trial 'a lock could not be acquired; solve the problems above'
   nothing_left A
 }
@@ -204,12 +200,10 @@ good() {
   three
   pause_server B
   black_hole
-  check -S "$A_URI" -S "$B_URI" -S "$BLACK_HOLE_URI"
-  assert_status 69
+  check -69 -S "$A_URI" -S "$B_URI" -S "$BLACK_HOLE_URI"
   found failure reachable "$B_URI" 'did not answer within 1000 ms; it is stopped'
   found failure reachable "$BLACK_HOLE_URI" 'is the host up'
-  check
-  assert_status 1
+  check -1
   found ok trial '2 of 3 votes'
 }
 
@@ -226,34 +220,29 @@ of_minutes() {
 @test "check: a server that answers too late keeps nothing for long" {
   three
   pause_server B
-  check
-  assert_status 1
+  check -1
   resume_server B
   wait_until "$BOUND" of_minutes B
 }
 
 @test "check: no password, a wrong one, one too many" {
   start_server P --appendonly yes --requirepass s3cret
-  check -S "$P_URI"
-  assert_status 69
+  check -69 -S "$P_URI"
   found failure reachable 'wants a password and none is configured'
-  check -S "unix://:wrong@${P_URI#unix://}"
-  assert_status 69
+  check -69 -S "unix://:wrong@${P_URI#unix://}"
   found failure reachable 'wrong ' password # before Redis 6: no user
   refute_contains "$output" wrong@
   check -S "unix://:s3cret@${P_URI#unix://}"
   flawless
   refute_contains "$output" s3cret
-  check -S "unix://:s3cret@${A_URI#unix://}"
-  assert_status 69
+  check -69 -S "unix://:s3cret@${A_URI#unix://}"
   found failure reachable 'the server has none'
 }
 
 @test "check: a wrong password on one server of three: locks are had, and yet 78" {
   three
   start_server P --requirepass s3cret
-  check -S "$A_URI" -S "$B_URI" -S "$P_URI"
-  assert_status 78
+  check -78 -S "$A_URI" -S "$B_URI" -S "$P_URI"
   found failure reachable "$P_URI" 'wants a password'
   found ok trial '2 of 3 votes'
 }
@@ -267,27 +256,23 @@ of_minutes() {
     port=$(free_port)
     ! start_server P --bind "$address" --protected-mode yes --port "$port" || break
   done
-  check -S "redis://$address:$port"
-  assert_status 69
+  check -69 -S "redis://$address:$port"
   found failure reachable 'is in protected mode' 'set a password'
 }
 
 @test "check: something that is no Redis" {
   garbage_server 'HTTP/1.1 400 Bad Request\r\n\r\n'
-  check -S "$GARBAGE_URI"
-  assert_status 69
+  check -69 -S "$GARBAGE_URI"
   found failure reachable 'does not speak the Redis protocol; is this the right port?'
 }
 
 @test "check: a replica" {
   start_server B --tcp
   start_server R --replicaof 127.0.0.1 "$B_PORT"
-  check -S "$R_URI"
-  assert_status 69
+  check -69 -S "$R_URI"
   found failure role "is a replica and can give no vote; use the address of its primary, 127.0.0.1:$B_PORT"
   start_server C
-  check -S "$A_URI" -S "$C_URI" -S "$R_URI"
-  assert_status 78
+  check -78 -S "$A_URI" -S "$C_URI" -S "$R_URI"
   found failure role "$R_URI"
   wait_until "$BOUND" eval '[[ $(cli B info replication) == *connected_slaves:1* ]]'
   check -S "$B_URI"
@@ -296,8 +281,7 @@ of_minutes() {
 
 @test "check: the URI of a node in place of its Cluster, and that of a plain server as one" {
   start_server N --tcp --cluster-enabled yes
-  check -S "$N_URI"
-  assert_status 69
+  check -69 -S "$N_URI"
   found warning role 'write redis+cluster://HOST:PORT'
   found failure permissions 'is part of a Redis Cluster that is down'
   # A Cluster of one node serves every lock under either URI.
@@ -319,8 +303,7 @@ of_minutes() {
   start_server P --rename-command INFO '' --rename-command CONFIG '' --rename-command PUBLISH '' \
     --rename-command CLIENT '' --rename-command ROLE ''
   "$REDLOCK" run -S "$P_URI" L -- true
-  check -S "$P_URI"
-  assert_status 1
+  check -1 -S "$P_URI"
   found warning info 'restarts, replicas, eviction'
   found warning permissions 'the server has renamed commands; give it' +info +publish
 }
@@ -332,8 +315,7 @@ of_minutes() {
   start_tool "$(server_program)" "$dir/sentinel.conf" --sentinel >"$dir/log" 2>&1
   wait_until "$BOUND" eval '[[ -n $(redis-cli -s "$SCRATCH/sentinel/sock" ping 2>/dev/null) ]]' ||
     fail "$(cat "$dir/log")"
-  check -S "unix://${dir// /%20}/sock"
-  assert_status 69
+  check -69 -S "unix://${dir// /%20}/sock"
   found failure role 'is a Sentinel' 'usually port 6379'
 }
 
@@ -342,8 +324,7 @@ of_minutes() {
   local uris
   for uris in "$B_URI $A_URI $B_TCP_URI" "$A_URI $B_URI $B_TCP_URI"; do
     # One that is late to release would keep the key for minutes: see "answers too late".
-    REDLOCK_SERVERS=$uris check --ttl 100s --server-timeout 10s
-    assert_status 78
+    REDLOCK_SERVERS=$uris check -78 --ttl 100s --server-timeout 10s
     found failure distinct "$B_TCP_URI" "is the same server as $B_URI" 'leave one out'
     nothing_left A B
   done
@@ -352,8 +333,7 @@ of_minutes() {
 @test "check: one address of two servers" {
   start_server B
   delay_proxy "$A_SOCKET,$B_SOCKET" 0
-  check -S "$PROXY_URI"
-  assert_status 78
+  check -78 -S "$PROXY_URI"
   found failure distinct "$PROXY_URI" 'leads to several servers' 'that leads to a single server'
 }
 
@@ -362,8 +342,7 @@ of_minutes() {
   [[ $(getent ahosts localhost) == *::1*127.0.0.1* && -e /proc/net/if_inet6 ]] ||
     skip 'localhost has one address here'
   start_server D --port "$B_PORT" --bind ::1
-  check -S "redis://localhost:$B_PORT"
-  assert_status 78
+  check -78 -S "redis://localhost:$B_PORT"
   found failure distinct "redis://localhost:$B_PORT" 'leads to several servers'
 }
 
@@ -372,8 +351,7 @@ of_minutes() {
   check
   flawless # never reached
   cli A config set maxmemory 100mb
-  check
-  assert_status 78
+  check -78
   found failure memory 'maxmemory-policy volatile-lru' 'may be evicted' 'set maxmemory-policy noeviction'
   cli A config set maxmemory-policy noeviction
   check
@@ -384,8 +362,7 @@ of_minutes() {
   cli A config set maxmemory-policy noeviction
   cli A setrange big 50000000 x
   cli A config set maxmemory 25mb
-  check
-  assert_status 69
+  check -69
   found failure memory 'raise maxmemory'
   found failure trial 'memory is used up'
   found ok roll-out 'the next step must wait: not all servers are usable'
@@ -411,51 +388,43 @@ restart_these() {
   run -69 "$REDLOCK" run --server-wait 500ms used -- true
   assert_contains "$output" 'was started recently'
   restart_these B C # the grace begins anew: the run above takes long on a slow machine
-  check
-  assert_status 69
+  check -69
   found ok trial '3 of 3 votes'
   found failure trial 'a lock that was used before cannot be taken for another ' 'wait, or see --restart-grace'
   assert_contains "$output" 'redlock can take new locks only'
   found ok roll-out 'the next step must wait: too many servers were restarted lately'
   # The only server, which keeps its data. A host that still had three would be a warning.
   export REDLOCK_SERVERS=$A_URI
-  check
-  assert_status 1
+  check -1
   found warning roll-out 'uses other servers'
   cli A del 'redlock:{used}:log'
-  check
-  assert_status 0
+  check -0
   restart_server A
   run -69 "$REDLOCK" run --server-wait 500ms used -- true
   assert_contains "$output" 'restarted'
   restart_these A
-  check
-  assert_status 69
+  check -69
   # No server has an earlier life: an installation that is being set up.
   start_server N
   export REDLOCK_SERVERS=$N_URI
   run -0 "$REDLOCK" run used -- true
   run -0 "$REDLOCK" run used -- true
-  check
-  assert_status 1
+  check -1
   found ok trial '1 of 1 votes'
 }
 
 @test "check: messages that nobody can hear: a SUBSCRIBE that is unknown, or not answered" {
   start_server R --rename-command SUBSCRIBE ''
-  check -S "$R_URI"
-  assert_status 1
+  check -1 -S "$R_URI"
   found warning permissions 'renamed commands; give it +subscribe ('
   without SUBSCRIBE
-  check
-  assert_status 1
+  check -1
   found warning messages 'SUBSCRIBE is not answered (' 'ask again after up to 5 s'
 }
 
 @test "check: a server that takes no further client does not lack a permission" {
   start_server R --maxclients 1
-  check -S "$R_URI" --server-wait 0
-  assert_status 69
+  check -69 -S "$R_URI" --server-wait 0
   found warning messages 'has reached its maximum number of clients'
   refute_contains "$output" 'give it +subscribe'
 }
@@ -463,8 +432,7 @@ restart_these() {
 @test "check: permissions that only --newest and --build need are named" {
   acl_of_page
   cli A acl setuser "${ACL[@]}"
-  check -S "unix://cron:password@${A_URI#unix://}" nightly-backup
-  assert_status 0
+  check -0 -S "unix://cron:password@${A_URI#unix://}" nightly-backup
   found ok permissions '; --newest needs ~redlock:{nightly-backup}:newest; --build needs ~redlock:{nightly-backup}:build'
   # The whole key, as the server knows it.
   check -S "unix://cron:password@${A_URI#unix://}" --prefix nightly- backup
@@ -475,8 +443,7 @@ restart_these() {
   # A round trip takes 300 ms, and what the machine adds.
   unset REDLOCK_SERVER_TIMEOUT
   delay_proxy "$A_SOCKET" 150
-  check -S "$PROXY_URI"
-  assert_status 69
+  check -69 -S "$PROXY_URI"
   found failure reachable 'did not answer within 200 ms' 'raise --server-timeout'
   # A machine that makes twice as much of it gets another chance.
   check_slow() { for _ in 1 2 3 4 5; do check -S "$PROXY_URI" "$@" && [[ $status != 1 ]] || return 0; done; }
@@ -527,8 +494,7 @@ restart_these() {
   cli A acl setuser cron reset on '>password' '~*' "${acl[@]}"
   if ((${#CHANNELS[@]})); then
     cli A acl setuser cron resetchannels
-    check -S "unix://cron:password@${A_URI#unix://}"
-    assert_status 1
+    check -1 -S "unix://cron:password@${A_URI#unix://}"
     found warning permissions 'give it &redlock*:told:* ('
     cli A acl setuser cron "${CHANNELS[@]}"
   fi
@@ -558,8 +524,7 @@ without() {
   done
   cli A script flush >/dev/null
   without EVAL
-  check
-  assert_status 69
+  check -69
   assert_contains "$output" '0 of 1 server usable'
 }
 
@@ -567,8 +532,7 @@ without() {
   acl_of_page
   cli A acl setuser "${ACL[@]}"
   export REDLOCK_SERVERS="unix://cron:password@${A_URI#unix://}"
-  check
-  assert_status 69
+  check -69
   found failure permissions 'redlock check NAME'
   check nightly-backup
   flawless
@@ -578,8 +542,7 @@ without() {
 
 @test "check: a lock that another program holds is not touched" {
   cli A set L other px 60000
-  check L
-  assert_status 0
+  check -0 L
   found ok trial 'lock "L" is held by another program (its key says nothing about itself)' 'the test was skipped'
   [[ $(cli A get L) == other ]]
   check
@@ -589,8 +552,7 @@ without() {
 @test "check: a lock that somebody else has on one server of three" {
   three
   cli B set L other px 60000
-  check L
-  assert_status 1
+  check -1 L
   found ok trial '2 of 3 votes' 'lock "L" was taken'
   found warning trial "$B_URI" 'gave no vote: the lock is held by another program'
   [[ $(cli B get L) == other ]]
@@ -609,8 +571,7 @@ without() {
 @test "check: the name has the prefix" {
   needs_users
   cli A acl setuser default resetkeys '~app:*' '~redlock:{app:*'
-  check
-  assert_status 69
+  check -69
   check --prefix app:
   flawless
 }
@@ -619,19 +580,15 @@ without() {
   echo 'password = "s3cret"' >"$SCRATCH/redlock.toml"
   chmod 604 "$SCRATCH/redlock.toml"
   start_server P --appendonly yes --requirepass s3cret
-  check -S "$P_URI" --config "$SCRATCH/redlock.toml"
-  assert_status 1
+  check -1 -S "$P_URI" --config "$SCRATCH/redlock.toml"
   found warning settings "$SCRATCH/redlock.toml" 'others may read ' '; chmod'
 }
 
 @test "check: settings that are wrong: 78, as for a run" {
-  REDLOCK_SERVERS='' check
-  assert_status 78
+  REDLOCK_SERVERS='' check -78
   assert_contains "$stderr" 'no servers are configured'
-  REDLOCK_TTL=x check
-  assert_status 78
-  check --ttl x
-  assert_status 64
+  REDLOCK_TTL=x check -78
+  check -64 --ttl x
 }
 
 @test "check: interrupted while it tries: nothing is left" {
@@ -701,8 +658,7 @@ list_of() {
   found ok roll-out 'the next step must wait: the list of web2 is another one, or not known'
   # A host that is two steps behind.
   logged_on web3 40000 "$(list_of "$A_URI")" A
-  run --separate-stderr "$REDLOCK" check
-  assert_status 1
+  run -1 --separate-stderr "$REDLOCK" check
   found warning roll-out "web3 uses other servers ($A_URI), so that two jobs may run at the same time"
   has_row "web3 other: $A_URI"
   run --separate-stderr "$REDLOCK" check --json

@@ -180,50 +180,6 @@ shown() {
   done
 }
 
-# all_run NUMBER…: the holders end, and then all who wait run, one after another.
-all_run() {
-  local lock number pid
-  for lock in red green blue; do
-    of_lock "$lock"
-    let_go
-  done
-  for lock in red green blue; do
-    for number in "$@"; do
-      pid=$lock$number
-      await -0 "${!pid}" 30
-    done
-    assert_no_overlap "$SCRATCH/log.$lock"
-    [[ $(grep -c '^start' "$SCRATCH/log.$lock") == $(($# + 1)) ]] || fail "$(<"$SCRATCH/log.$lock")"
-  done
-}
-
-three_held() {
-  local lock
-  for lock in red green blue; do
-    of_lock "$lock"
-    hold
-  done
-}
-
-@test "waiting: several holders and waiters, and a server that was down before" {
-  kill_server C
-  SERVERS=(A B)
-  three_held
-  start_all 1
-  start_all 2
-  start_all 3
-  status -0 --json red green blue
-  shown 1 2 3
-  status -0 red green blue
-  assert_one_line "$stderr" "$C_URI could not be asked: connection refused"
-  has 'red: held (2 of 3 servers)' 'green: held (2 of 3 servers)' 'blue: held (2 of 3 servers)' \
-    " waiting $(me) (pid $red1, " " $(me) (pid $blue3, " "$C_URI: could not be asked"
-  list -0
-  [[ $(column NAME) == $'blue\ngreen\nred' && $(column SERVERS) == $'2/3\n2/3\n2/3' ]] || fail "$output"
-  [[ $(column WAITING) == $'3\n3\n3' ]] || fail "$output"
-  all_run 1 2 3
-}
-
 # all_in_queue: three on each server; they ask, as they do every 1.7 s.
 all_in_queue() {
   local waiter
@@ -236,17 +192,27 @@ all_in_queue() {
 patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
 
 @test "waiting: a server dies while they wait, others come, and it comes back empty" {
-  three_held
+  local lock
+  for lock in red green blue; do
+    of_lock "$lock"
+    hold
+  done
   start_all 1
   start_all 2
   kill_server C
   SERVERS=(A B)
   start_all 3
   patiently status -0 --json red green blue
-  assert_one_line "$stderr"
   shown 1 2 3
+  patiently status -0 red green blue
+  assert_one_line "$stderr" "$C_URI could not be asked: connection refused"
+  has 'red: held (2 of 3 servers)' 'green: held (2 of 3 servers)' 'blue: held (2 of 3 servers)' \
+    " waiting $(me) (pid $red1, " " $(me) (pid $blue3, " "$C_URI: could not be asked"
   patiently list -0 --json
   shown 1 2 3
+  patiently list -0
+  [[ $(column NAME) == $'blue\ngreen\nred' && $(column SERVERS) == $'2/3\n2/3\n2/3' ]] || fail "$output"
+  [[ $(column WAITING) == $'3\n3\n3' ]] || fail "$output"
   # What only one server of three says decides nothing about the locks; the waiters are shown nevertheless, until they
   # find out by themselves, within 5 s, that they reach too few servers.
   local waiters
@@ -267,7 +233,6 @@ patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
   renew_soon A
   # There they are again: the server knows nobody, but each has its ticket.
   SERVERS=(A B C)
-  local lock
   for lock in red green blue; do
     of_lock "$lock"
     wait_until 20 all_in_queue
@@ -275,7 +240,20 @@ patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
   patiently status -0 --json red green blue
   silent
   shown 1 2 3
-  all_run 1 2 3
+  # The holders end, and then all who wait run, one after another.
+  local number pid
+  for lock in red green blue; do
+    of_lock "$lock"
+    let_go
+  done
+  for lock in red green blue; do
+    for number in 1 2 3; do
+      pid=$lock$number
+      await -0 "${!pid}" 30
+    done
+    assert_no_overlap "$SCRATCH/log.$lock"
+    [[ $(grep -c '^start' "$SCRATCH/log.$lock") == 4 ]] || fail "$(<"$SCRATCH/log.$lock")"
+  done
   local server
   for server in A B C; do wait_until "$BOUND" has_no_keys "$server"; done
 }

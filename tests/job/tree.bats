@@ -38,9 +38,10 @@ nobody_beats() {
     fail "$(tail -n 3 "$LOG")"
 }
 
-# assert_not_begun TEXT: the last `run` ended with 71 and one line with that TEXT, and asked for no lock.
-assert_not_begun() {
-  assert_status 71
+# does_not_begin TEXT WORD…: a redlock that these words start ends with 71 and one line with that TEXT, and asks for no
+# lock.
+does_not_begin() {
+  run -71 --separate-stderr "${@:2}" "$REDLOCK" run L -- touch "$SCRATCH/ran"
   assert_one_line "$stderr" "$1"
   [[ $(evals A) == 0 && ! -e $SCRATCH/ran ]] || fail "it has asked for the lock: $(evals A)"
 }
@@ -49,26 +50,21 @@ assert_not_begun() {
   preload hidden_proc.c
   export FAKE_PROC=$SCRATCH/proc
   mkdir "$FAKE_PROC"
-  run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
-  assert_not_begun '/proc is not mounted; redlock needs it'
+  does_not_begin '/proc is not mounted; redlock needs it' env LD_PRELOAD="$SHIM"
   ln -s 1 "$FAKE_PROC/self"
-  run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
-  assert_not_begun '/proc belongs to another PID namespace (unshare: add --mount-proc)'
+  does_not_begin '/proc belongs to another PID namespace (unshare: add --mount-proc)' env LD_PRELOAD="$SHIM"
   rm -r "$FAKE_PROC"
-  run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
-  assert_not_begun 'cannot open /proc: No such file or directory'
-  if unshare --user --map-root-user --pid --fork true 2>/dev/null; then # the real one, where it is permitted
-    run --separate-stderr unshare --user --map-root-user --pid --fork \
-      sh -c '"$REDLOCK" run L -- touch "$0"; exit $?' "$SCRATCH/ran"
-    assert_not_begun '/proc belongs to another PID namespace'
-  fi
+  does_not_begin 'cannot open /proc: No such file or directory' env LD_PRELOAD="$SHIM"
+  local inside=(unshare --user --map-root-user --pid --fork)
+  ! "${inside[@]}" true 2>/dev/null || # the real one, where it is permitted
+    does_not_begin '/proc belongs to another PID namespace' "${inside[@]}" sh -c '"$0" "$@"; exit $?'
 }
 
 @test "a system that refuses what finds and ends a job: 71, before the lock is asked for" {
   local call
   for call in waitid wait4 kill; do
-    run --separate-stderr timeout 20 "$PYTHON" "$TESTS/lib/refuse.py" "$call" EPERM "$REDLOCK" run L -- touch "$SCRATCH/ran"
-    assert_not_begun "$call: Operation not permitted; redlock needs it"
+    does_not_begin "$call: Operation not permitted; redlock needs it" \
+      timeout 20 "$PYTHON" "$TESTS/lib/refuse.py" "$call" EPERM
   done
 }
 

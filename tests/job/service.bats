@@ -9,6 +9,7 @@ load ../lib/common
 setup() {
   servers 1
   MESSAGES=$SCRATCH/messages
+  manager "$SCRATCH/notify"
 }
 teardown() { stop_all; }
 
@@ -22,7 +23,6 @@ manager() {
 }
 
 @test "service: the manager hears of the wait, and is told READY once the lock is held, not before" {
-  manager "$SCRATCH/notify"
   local token
   token=$("$REDLOCK" acquire L)
   background "$REDLOCK" run L -- sh -c 'echo runs >"$1"; exec sleep 60' job "$SCRATCH/runs"
@@ -36,7 +36,6 @@ manager() {
 }
 
 @test "service: with --also it is ready when all locks are held" {
-  manager "$SCRATCH/notify"
   local token
   token=$("$REDLOCK" acquire z)
   background "$REDLOCK" run a --also z -- sh -c 'echo "${NOTIFY_SOCKET-none}" >"$1"; exec sleep 60' job "$SCRATCH/runs"
@@ -56,7 +55,6 @@ manager() {
 }
 
 @test "service: a lock that is not had is not ready" {
-  manager "$SCRATCH/notify"
   "$REDLOCK" acquire L
   run -1 "$REDLOCK" run -n L -- true
   run -127 "$REDLOCK" run L2 -- /nonexistent/program
@@ -83,9 +81,9 @@ try:
     while True: sender.sendto(b"x", sys.argv[1])
 except BlockingIOError:
     open(sys.argv[2], "w").write("full\n")
-time.sleep(600)' "$SCRATCH/notify" "$SCRATCH/full"
+time.sleep(600)' "$SCRATCH/deaf" "$SCRATCH/full"
   wait_for "$SCRATCH/full"
-  NOTIFY_SOCKET=$SCRATCH/notify run -0 --separate-stderr timeout -k 1 10 "$REDLOCK" run L -- echo fine
+  NOTIFY_SOCKET=$SCRATCH/deaf run -0 --separate-stderr timeout -k 1 10 "$REDLOCK" run L -- echo fine
   [[ $output == fine && -z $stderr ]] || fail "$output" "$stderr"
 }
 
@@ -102,7 +100,6 @@ fed_more() {
 }
 
 @test "service: a watchdog hears of redlock while it waits, holds the lock, and its job cleans up" {
-  manager "$SCRATCH/notify"
   local token
   token=$("$REDLOCK" acquire L)
   WATCHDOG_USEC=400000 background sh -c 'WATCHDOG_PID=$$ exec "$REDLOCK" run L -- bash -c "$0" "$1"' '
@@ -128,7 +125,6 @@ fed_more() {
 }
 
 @test "service: a worker that is stuck is a service that is stuck: the watchdog hears nothing more" {
-  manager "$SCRATCH/notify"
   WATCHDOG_USEC=100000 background "$REDLOCK" run --ttl 3s --kill-after 1s L -- bash -c '
     trap "echo told" TERM; echo >"$0"; while :; do read -t 0.05 line <>"$NAP"; done' "$SCRATCH/runs"
   wait_for "$SCRATCH/runs"
@@ -142,7 +138,6 @@ fed_more() {
 }
 
 @test "service: a watchdog that is not for redlock, or no time, gets nothing" {
-  manager "$SCRATCH/notify"
   local variables
   for variables in "WATCHDOG_USEC=100000 WATCHDOG_PID=$$" 'WATCHDOG_USEC=100000 WATCHDOG_PID=' WATCHDOG_USEC=0 \
     WATCHDOG_USEC= WATCHDOG_USEC=-100000 WATCHDOG_USEC=100000x WATCHDOG_USEC=18446744073709551616 WATCHDOG_USEC=18446744073709551615; do
@@ -154,7 +149,6 @@ fed_more() {
 }
 
 @test "service: neither the job nor the command of --on-lost gets the watchdog's variables" {
-  manager "$SCRATCH/notify"
   export WATCHDOG_USEC=100000 SCRATCH
   run -1 "$REDLOCK" run L --also M -- sh -c 'env | grep -E "^(WATCHDOG|NOTIFY)"'
   [[ -z $output ]] || fail "$output"
@@ -167,7 +161,6 @@ fed_more() {
 }
 
 @test "service: with --also, the first redlock alone feeds the watchdog, for all of them" {
-  manager "$SCRATCH/notify"
   local token
   token=$("$REDLOCK" acquire z)
   WATCHDOG_USEC=400000 background "$REDLOCK" run a --also z -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/runs"

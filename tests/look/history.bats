@@ -9,7 +9,10 @@ load ../lib/acl
 load ../lib/log
 load ../lib/looking
 
-setup() { servers 3; }
+setup() {
+  export TZ=UTC
+  servers 3
+}
 teardown() { stop_all; }
 
 # outcomes WORDS: those of the runs, in their order.
@@ -142,7 +145,6 @@ night_run() {
   night_run 0 aaaa A B
   night_run 2 bbbb B C
   night_run 4 cccc A
-  export TZ=UTC
   history -0 L
   silent
   [[ $(awk 'NR > 1 { print $1, $2, $3, $4, $5, $6 }' <<<"$output") == \
@@ -222,7 +224,6 @@ read_by_many() {
 }
 
 @test "history --since, --until: what they leave out" {
-  export TZ=UTC
   night_run 0 aaaa A B C
   night_run 2 bbbb A B C
   history --json --since '2026-11-20 05:00' L
@@ -247,7 +248,6 @@ read_by_many() {
 }
 
 @test "history --at: who held it then, or nobody and who did before and after" {
-  export TZ=UTC
   night_run 0 aaaa A B C
   night_run 2 bbbb A B C
   history -0 --at 2026-11-20T03:00 L
@@ -340,7 +340,6 @@ shown() { output=$(LC_ALL=$2 on_terminal "$1" "$REDLOCK" history "${@:3}"); }
 
 @test "history: on a terminal a timeline beside the runs, in 80 columns, 40 and others" {
   local width
-  export TZ=UTC
   night_run 0 aaaa A B C
   night_run 2 bbbb A B C
   write A $((NIGHT + 5 * 3600000)) acquired cccc '{"host":"a-host-with-a-long-name.example.org","user":"somebody"}'

@@ -3,10 +3,9 @@
 session of its own, types, and looks at what a user would see and at its processes.
 
     at = Terminal("bash")
-    at.type("redlock run L -- job\n")
-    at.until("the job is ready", lambda: at.job.state() == "S")
-    at.type(CTRL_Z)
-    at.prompt()
+    job = Job().typed(at)
+    at.stop()
+    assert job.process.stopped()
 
 Every wait has a bound and says what it waited for; a failure shows what all processes are at. Whatever
 was started is killed at the end: this process is a subreaper, so nobody escapes it."""
@@ -229,6 +228,11 @@ class Terminal:
         self.in_order()
         assert status is None or self.status() == status, f"status not {status}"
 
+    def stop(self):
+        """Ctrl-Z, and the shell asks for the next command."""
+        self.type(CTRL_Z)
+        self.prompt()
+
     def run(self, command):
         """Types a command that ends by itself; returns what it showed."""
         self.type(command + "\n")
@@ -270,6 +274,12 @@ class Terminal:
         code = os.waitstatus_to_exitcode(until("the command's end", fetched)[0])
         self._take(0)  # what it wrote last
         return 128 - code if code < 0 else code
+
+
+def each_shell():
+    """A terminal with each."""
+    for shell in SHELLS:
+        yield Terminal(shell)
 
 
 def redis(*words, server="A"):

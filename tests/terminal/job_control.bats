@@ -13,8 +13,7 @@ teardown() { stop_all; }
 
 @test "Ctrl-Z: the prompt is back, the lock is held beyond its ttl, fg and bg go on" {
   OPTIONS='--ttl 2s' scenario <<'SCENARIO'
-for shell in SHELLS:
-    at = Terminal(shell)
+for at in each_shell():
     job = Job("lines").typed(at)
     for times in 1, 2:
         at.type(CTRL_Z)
@@ -29,8 +28,7 @@ for shell in SHELLS:
         assert at.foreground() == job.process.group() != at.pid
         at.type("again\n")
         job.log.wait("line", times)
-    at.type(CTRL_Z)
-    at.prompt()
+    at.stop()
     at.run("bg")
     job.log.wait_beat()
     assert at.foreground() == at.pid and held("L")
@@ -48,8 +46,7 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
     for form in "cat | %s | cat", "%s | cat", "sh -c '%s; true'", "(%s; true)":
         at = Terminal("bash")
         job = Job("mortal", wrapper).typed(at, form)
-        at.type(CTRL_Z)
-        at.prompt()
+        at.stop()
         until("it has stopped", job.process.stopped)
         if wrapper == Job.REDLOCK:
             until("redlock has, too", job.supervisor.stopped)
@@ -94,8 +91,7 @@ SCENARIO
 
 @test "started in the background, the job comes to its end there" {
   scenario <<'SCENARIO'
-for shell in SHELLS:
-    at = Terminal(shell)
+for at in each_shell():
     at.run("stty tostop")
     job = Job().typed(at, "%s &")
     job.log.wait_beat()
@@ -155,11 +151,9 @@ SCENARIO
 
 @test "a stopped job whose lock is lost dies, stopped as it is" {
   OPTIONS='--ttl 1s --kill-after 200ms' scenario <<'SCENARIO'
-for shell in SHELLS:
-    at = Terminal(shell)
+for at in each_shell():
     job = Job("stubborn").typed(at)
-    at.type(CTRL_Z)
-    at.prompt()
+    at.stop()
     redis("del", "L")
     until("the job's end", job.process.gone)
     until("redlock's end", job.supervisor.gone)
@@ -173,8 +167,7 @@ SCENARIO
   OPTIONS='--ttl 1s --kill-after 200ms' scenario <<'SCENARIO'
 at = Terminal("bash")
 job = Job("stubborn").typed(at)
-at.type(CTRL_Z)
-at.prompt()
+at.stop()
 job.worker.kill("KILL")
 until("the lease is over", lambda: not held("L"))
 last = job.log.last_beat()
@@ -187,8 +180,7 @@ SCENARIO
 
 @test "Ctrl-Z without a worker: the prompt is back, and fg goes on" {
   OPTIONS='--ttl 60s' scenario <<'SCENARIO'
-for shell in SHELLS:
-    at = Terminal(shell)
+for at in each_shell():
     job = Job("lines").typed(at)
     job.worker.kill("KILL")
     until("the worker's end", job.worker.gone)
@@ -213,8 +205,7 @@ at = Terminal("bash")
 job = Job("stubborn").typed(at)
 job.worker.kill("KILL")
 until("the worker's end", job.worker.gone)
-at.type(CTRL_Z)
-at.prompt()
+at.stop()
 assert job.process.stopped() and job.supervisor.stopped()
 left = int(redis("pttl", "L")[1:])
 expiry = boot_ms() + left
@@ -230,8 +221,7 @@ SCENARIO
 
 @test "kill -STOP and -CONT of the job alone: redlock is stopped with it, and continued" {
   scenario <<'SCENARIO'
-for shell in SHELLS:
-    at = Terminal(shell)
+for at in each_shell():
     job = Job().typed(at)
     job.process.kill("STOP")
     at.prompt()
@@ -257,8 +247,7 @@ for shell in SHELLS:
     for wrapper in Job.REDLOCK, Job.FLOCK:
         at = Terminal(shell)
         job = Job("asked", wrapper).typed(at)
-        at.type(CTRL_Z)
-        at.prompt()
+        at.stop()
         at.run("bg")
         job.log.wait_beat()
         at.type("fg\n")
@@ -277,8 +266,7 @@ SCENARIO
 # Bash sends TERM, then CONT.
 at = Terminal("bash")
 job = Job("lines blocking mortal").typed(at)
-at.type(CTRL_Z)
-at.prompt()
+at.stop()
 at.run("kill %1")
 until("the job's end", job.process.gone)
 until("redlock's end", job.supervisor.gone)
@@ -321,8 +309,7 @@ SCENARIO
 at = Terminal("bash")
 job = Job().typed(at)
 for times in range(1, 6):
-    at.type(CTRL_Z)
-    at.prompt()
+    at.stop()
     at.type("fg\n")
     job.log.wait_beat()
     job.process.kill("USR1")
@@ -356,12 +343,10 @@ SCENARIO
 
 @test "one redlock under another: Ctrl-Z, fg and Ctrl-C" {
   scenario <<'SCENARIO'
-for shell in SHELLS:
-    at = Terminal(shell)
+for at in each_shell():
     job = Job("mortal lines", '"$REDLOCK" run L -- "$REDLOCK" run M --').typed(at)
     for times in 1, 2:
-        at.type(CTRL_Z)
-        at.prompt()
+        at.stop()
         outer = job.supervisor.parent().parent()
         assert job.process.stopped() and job.supervisor.stopped() and outer.stopped()
         at.type("fg\n")

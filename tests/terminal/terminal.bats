@@ -13,8 +13,7 @@ teardown() { stop_all; }
 
 @test "Ctrl-C and Ctrl-\\ reach the job once, and redlock lives on" {
   scenario <<'SCENARIO'
-for shell in SHELLS:
-    at = Terminal(shell)
+for at in each_shell():
     for form in "%s", "%s | cat", "true | %s", "sh -c '%s; true'":
         job = Job().typed(at, form)
         for key, name in (CTRL_C, "INT"), (CTRL_BACKSLASH, "QUIT"):
@@ -37,8 +36,7 @@ SCENARIO
 
 @test "a job that Ctrl-C or Ctrl-\\ kills: 128 + n, the lock is free, the shell has the terminal" {
   scenario <<'SCENARIO'
-for shell in SHELLS:
-    at = Terminal(shell)
+for at in each_shell():
     at.run("ulimit -c 0")
     for key, status in (CTRL_C, 130), (CTRL_BACKSLASH, 131):
         job = Job("mortal noecho").typed(at)
@@ -129,8 +127,7 @@ def at_shell(shell, form):
     return start
 def stopped(job):
     at = at_shell("bash", "%s")(job)
-    at.type(CTRL_Z)
-    at.prompt()
+    at.stop()
     return at
 starts = [lead, stopped, at_shell("bash", "%s"), at_shell("bash", "%s &"), at_shell("bash", "%s | cat"),
           at_shell("dash", "%s")]

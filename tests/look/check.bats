@@ -7,6 +7,7 @@
 
 load ../lib/common
 load ../lib/acl
+load ../lib/looking
 
 setup() {
   # Persistent, and so nothing to complain of even where it is the only one.
@@ -151,8 +152,8 @@ CHECK
 
 @test "check: what all servers have in common is said once" {
   three
-  for server in A B C; do cli "$server" config set maxmemory-policy allkeys-lru; done
-  for server in A B C; do cli "$server" config set maxmemory 100mb; done
+  everywhere config set maxmemory-policy allkeys-lru
+  everywhere config set maxmemory 100mb
   run -78 --separate-stderr "$REDLOCK" check
   [[ $(grep -c 'failure  *memory' <<<"$output") == 1 ]] || fail "$output"
   [[ ${lines[0]} == 'all servers' && ${lines[-1]} == '3 of 3 servers usable, 1 failure, '* ]] || fail "$output"
@@ -162,8 +163,7 @@ CHECK
 
 # good: nothing is found, on servers where no earlier check has come too late.
 good() {
-  local server
-  for server in A B C; do cli "$server" flushall >/dev/null; done
+  everywhere flushall
   check
   flawless 2>/dev/null
 }
@@ -603,22 +603,15 @@ without() {
 @test "check: --json" {
   three
   kill_server B
-  "$REDLOCK" check --json >"$SCRATCH/json" || status=$?
-  [[ $status == 1 ]] || fail "status $status"
-  "$PYTHON" - "$SCRATCH/json" <<'CHECK' || fail "$(<"$SCRATCH/json")"
-import json, sys
-got = json.load(open(sys.argv[1]))
-assert got["status"] == 1 and got["failures"] == 1 and got["quorum"] == 2, got
-assert got["warnings"] == sum(f["level"] == "warning" for f in got["findings"])
-assert len(got["fingerprint"]) == 16
-a, b, c = got["servers"]
-assert (a["usable"], b["usable"], c["usable"]) == (True, False, True)
-assert len(a["run_id"]) == 40 and 0 < a["round_trip_ms"] < 1000 and a["uptime_s"] >= 0
-assert b["run_id"] is None and b["round_trip_ms"] is None and b["uptime_s"] is None
-failure, = (f for f in got["findings"] if f["level"] == "failure")
-assert failure["server"] == b["server"] and failure["check"] == "reachable", failure
-assert any(f["check"] == "trial" and f["server"] is None for f in got["findings"])
-CHECK
+  run -1 --separate-stderr "$REDLOCK" check --json
+  is 'j["status"], j["failures"], j["quorum"], len(j["fingerprint"])' '(1, 1, 2, 16)'
+  is 'j["warnings"] == sum(f["level"] == "warning" for f in j["findings"])' True
+  is '[s["usable"] for s in j["servers"]]' '[True, False, True]'
+  is 'len(j["servers"][0]["run_id"]), 0 < j["servers"][0]["round_trip_ms"] < 1000, j["servers"][0]["uptime_s"] >= 0' \
+    '(40, True, True)'
+  is '[j["servers"][1][name] for name in ("run_id", "round_trip_ms", "uptime_s")]' '[None, None, None]'
+  is '[(f["check"], f["server"]) for f in j["findings"] if f["level"] == "failure"]' "[('reachable', '$B_URI')]"
+  is 'any(f["check"] == "trial" and f["server"] is None for f in j["findings"])' True
 }
 
 # logged_on HOST AGO_MS LIST SERVER…: a run on that host ended then, with that list; empty: by redlock 1.0.
@@ -662,11 +655,9 @@ list_of() {
   found warning roll-out "web3 uses other servers ($A_URI), so that two jobs may run at the same time"
   has_row "web3 other: $A_URI"
   run --separate-stderr "$REDLOCK" check --json
-  "$PYTHON" -SEIc 'import json, sys
-roll = json.load(sys.stdin)["roll_out"]
-assert roll["may_begin"] is False and len(roll["waits_for"]) == 1, roll
-relations = {host["host"]: host["relation"] for host in roll["hosts"]}
-assert relations == {"old": "same", "web1": "same", "web2": "overlapping", "web3": "apart"}, roll' <<<"$output" || fail "$output"
+  is 'j["roll_out"]["may_begin"], len(j["roll_out"]["waits_for"])' '(False, 1)'
+  is '[(host["host"], host["relation"]) for host in j["roll_out"]["hosts"]]' \
+    "[('old', 'same'), ('web1', 'same'), ('web2', 'overlapping'), ('web3', 'apart')]"
 }
 
 # has_row WORDS: a line of the table begins with them, blank for blank (but for their number).

@@ -97,10 +97,9 @@ night_run() {
 
 @test "history: a lock that was lost, and a run that had waited" {
   start_job --ttl 1s
-  local server
-  for server in A B C; do cli "$server" set L somebody >/dev/null; done
+  everywhere set L somebody
   await -80 "$BACKGROUND_PID"
-  for server in A B C; do cli "$server" pexpire L 1500 >/dev/null; done
+  everywhere pexpire L 1500
   run -0 "$REDLOCK" run -w 30 L -- true
   history L
   has ' lost ' ' exit 0 '
@@ -328,7 +327,7 @@ read_by_many() {
   cli A xdel "$LOG" 99999999999999999-0 >/dev/null
   history --json L
   is 'len(r)' 1
-  for server in A B C; do cli "$server" set "$LOG" x >/dev/null; done
+  everywhere set "$LOG" x
   history -69 L
   assert_contains "$stderr" "its key \"$LOG\" is not a log; delete it"
   garbage_server '$-1\r\n*-1\r\nx'

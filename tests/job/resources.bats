@@ -27,54 +27,44 @@ within() {
 # assert_system_refused: the system refused something, and one line says so.
 assert_system_refused() { assert_status 71 && assert_one_line "$stderr" "$@"; }
 
-@test "few descriptors: the job runs, or there is no lock" {
-  local count limit ran
+# few_descriptors MOST LOOK ARG…: redlock with these arguments and 4 to MOST descriptors, on one server and on three: it
+# does its work, at which LOOK looks, or says what was refused, and there is no lock.
+few_descriptors() {
+  local count limit server worked
   for count in 1 3; do
     servers "$count"
-    ran=0
-    for limit in {4..32}; do
-      within "$limit" run --min-hold 1h --server-wait 60s L -- echo ran
+    worked=0
+    for ((limit = 4; limit <= $1; ++limit)); do
+      within "$limit" "${@:3}"
       if [[ $status == 0 ]]; then
-        [[ $output == ran && -z $stderr ]] || fail "$limit: $output $stderr"
-        ran=$((ran + 1))
+        worked=$((worked + 1))
+        "$2" || fail "$limit: $output $stderr"
         for server in "${SERVERS[@]}"; do cli "$server" flushall; done
       else
         assert_system_refused 'Too many open files'
-        [[ -z $output ]] || fail "$limit: the job ran"
-        [[ -z $(locked_on) ]] || fail "$limit descriptors: locked on $(locked_on)"
-      fi
-    done
-    ((ran > 0)) || fail "it never ran with $count servers"
-    stop_servers
-  done
-}
-
-@test "few descriptors: acquire prints a token that holds the lock, or there is no lock" {
-  local count limit held ward
-  sleep 60 3>&- &
-  ward=$!
-  BACKGROUND+=("$ward")
-  for count in 1 3; do
-    servers "$count"
-    held=0
-    for limit in {4..24}; do
-      within "$limit" acquire --server-wait 60s --keep-for "$ward" L
-      if [[ $status == 0 ]]; then
-        held=$((held + 1))
-        "$REDLOCK" release L "$output" || fail "$limit: $output holds nothing"
-        wait_until "$BOUND" is_free
-        for server in "${SERVERS[@]}"; do cli "$server" flushall; done
-      else
-        assert_system_refused
         [[ -z $output ]] || fail "$limit: $output"
-        [[ -z $(locked_on) ]] || fail "$limit descriptors: locked on $(locked_on)"
+        is_free || fail "$limit descriptors: locked on $(locked_on)"
       fi
     done
-    ((held > 0)) || fail "it was never held with $count servers"
+    ((worked > 0)) || fail "it never worked with $count servers"
     stop_servers
   done
 }
 is_free() { [[ -z $(locked_on) ]]; }
+
+@test "few descriptors: the job runs, or there is no lock" {
+  has_run() { [[ $output == ran && -z $stderr ]]; }
+  few_descriptors 32 has_run run --min-hold 1h --server-wait 60s L -- echo ran
+}
+
+@test "few descriptors: acquire prints a token that holds the lock, or there is no lock" {
+  local ward
+  sleep 60 3>&- &
+  ward=$!
+  BACKGROUND+=("$ward")
+  holds() { "$REDLOCK" release L "$output" && wait_until "$BOUND" is_free; }
+  few_descriptors 24 holds acquire --server-wait 60s --keep-for "$ward" L
+}
 
 @test "few descriptors: a command answers, or says so, and never takes a server for unreachable" {
   servers 3

@@ -293,7 +293,7 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
     # Not needlessly: LeakSanitizer stops a process that ends, and waits without end for one that was continued.
     ! stopped "$TOP" || kill -CONT "$TOP"
     await -80 "$TOP"
-    assert_between 0 "$(last beat)" "$stopped_at"
+    assert_between 0 "$(last beat)" "$stopped_at" || fail "$awake: the job ran"
     [[ $(last TERM) == 0 && $(last end) == 0 ]] || fail "$awake:" "$(tail -n 3 "$LOG")"
     [[ $awake != TOP ]] || assert_contains "$stderr" 'stopping the job although the lock has expired'
   done

@@ -126,8 +126,7 @@ ends() {
   start busy -- sh -c "trap 'exit 3' TERM; ($SLOW busy.log 1.2) & wait"
   local supervisor=${JOB[busy]} main
   main=$(main_of busy)
-  kill -STOP "$supervisor"
-  wait_until "$BOUND" stopped "$supervisor"
+  freeze "$supervisor"
   kill -TERM "$supervisor" "$main" "$(pid_of_child busy)"
   wait_gone "$main" # its parent knows how it ended; only then does it continue the supervisor
   ends busy 3

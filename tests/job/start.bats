@@ -37,8 +37,7 @@ run_until() {
 
 @test "start: a worker stopped after the fork starts no job when its lease is over" {
   run_until subreaper -n --ttl 1s
-  kill -STOP "$TOP"
-  wait_until "$BOUND" stopped "$TOP"
+  freeze "$TOP"
   wait_until "$BOUND" lacks_key A L
   cli A set L another
   kill -CONT "$WORKER"

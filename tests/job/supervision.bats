@@ -20,13 +20,6 @@ teardown() {
 # lease_end: when the lock's key expires at the latest, in ms since 1970, as the server has it now.
 lease_end() { echo $(($(cli A pttl L) + $(now_ms))); }
 
-# stop_all_of PID…: nobody of them gets to notice that another one is stopped.
-stop_all_of() {
-  local pid
-  kill -STOP "$@"
-  for pid in "$@"; do wait_until "$BOUND" stopped "$pid"; done
-}
-
 @test "top killed: a job that ends at a TERM, and a whole tree that ignores it, are stopped, and the lock released" {
   local words
   for words in 5 '5 stubborn tree'; do
@@ -105,8 +98,7 @@ killed_together() {
 
 @test "top stopped: job and renewals go on, and the job's end wakes it" {
   run_job --ttl 2s -- 5
-  kill -STOP "$TOP"
-  wait_until "$BOUND" stopped "$TOP"
+  freeze "$TOP"
   local end
   end=$(lease_end)
   wait_until "$BOUND" eval '(($(last beat) > end + 500))'
@@ -171,8 +163,7 @@ worker_killed() {
 
 @test "worker killed: a stopped job whose worker was killed sees its TERM all the same" {
   run_job --ttl 3s --kill-after 1s -- 5
-  kill -STOP "$JOB"
-  wait_until "$BOUND" stopped "$JOB"
+  freeze "$JOB"
   kill -KILL "$WORKER"
   await -80 "$TOP"
   (($(last TERM) > 0)) || fail "$(tail -n 3 "$LOG")"
@@ -184,8 +175,7 @@ worker_killed() {
     "${BEATING_JOB[@]}" 5 stubborn # or it would leave its child to redlock
   wait_until "$BOUND" has_processes 2
   stopped=$(pids_of_job | grep -vx "$(child_of "$(child_of "$BACKGROUND_PID")")")
-  kill -STOP "$stopped"
-  wait_until "$BOUND" stopped "$stopped"
+  freeze "$stopped"
   cli A del L
   await -80 "$BACKGROUND_PID"
   [[ $(grep -c ^TERM "$LOG") == 2 ]] || fail "$(grep -v ^beat "$LOG")"
@@ -223,8 +213,7 @@ stubborn_until_the_end() {
 
 @test "worker stopped: a job that ends by itself keeps its status" {
   run_job --ttl 3s --on-lost "echo lost >'$SCRATCH/lost'" -- 5
-  kill -STOP "$WORKER"
-  wait_until "$BOUND" stopped "$WORKER"
+  freeze "$WORKER"
   touch "$LOG.end"
   await -5 "$TOP"
   assert_one_line "$stderr" 'lock "L" could not be released'
@@ -285,7 +274,7 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
     run_job --ttl 2s -- 5 tree
     wait_until "$BOUND" has_processes 2
     # shellcheck disable=SC2046 # PIDs
-    stop_all_of "$TOP" "$WORKER" $(pids_of_job) # a redlock that runs would continue the job to end it
+    freeze "$TOP" "$WORKER" $(pids_of_job) # a redlock that runs would continue the job to end it
     stopped_at=$(now_ms)
     wait_until "$BOUND" lacks_key A L
     for who in $awake; do kill -CONT "${!who}"; done
@@ -303,7 +292,7 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
   preload late_kill.c
   local stopped_at
   LD_PRELOAD=$SHIM run_job --ttl 2s -- 5
-  stop_all_of "$TOP" "$WORKER" "$JOB"
+  freeze "$TOP" "$WORKER" "$JOB"
   stopped_at=$(now_ms)
   wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
   kill -CONT "$WORKER"
@@ -478,8 +467,7 @@ SCRIPT
     LD_PRELOAD=$SHIM run_job --ttl 2s --kill-after 300ms -- 5 tree
     wait_until "$BOUND" has_processes 2
     [[ $who == top ]] && other=$WORKER || other=$TOP
-    kill -STOP "$other"
-    wait_until "$BOUND" stopped "$other"
+    freeze "$other"
     echo 3600 >"$SCRATCH/offset.new" && mv "$SCRATCH/offset.new" "$OFFSET_FILE"
     # A signal that is for the job wakes the top; the worker continues it at its end.
     [[ $who == worker ]] || kill -USR1 "$TOP"

@@ -230,9 +230,7 @@ has_worker() { pgrep -P "$1" -x redlock-worker >/dev/null; }
   run_tree 1 --ttl 1s -- "${BEATING_JOB[@]}" name=job
   worker=$(child_of "$TOP")
   pid=$(pids_of_job job)
-  kill -STOP "$pid" "$TOP"
-  wait_until "$BOUND" stopped "$TOP"
-  wait_until "$BOUND" stopped "$pid"
+  freeze "$pid" "$TOP"
   stopped_at=$(now_ms)
   kill -KILL "$worker"
   wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'

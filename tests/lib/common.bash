@@ -200,6 +200,13 @@ stopped() {
   [[ ${stat##*) } == T* ]]
 }
 
+# freeze PID…: stops them with SIGSTOP; nobody of them gets to notice that another one is stopped.
+freeze() {
+  local pid
+  kill -STOP "$@"
+  for pid in "$@"; do wait_until "$BOUND" stopped "$pid" || return 1; done
+}
+
 # ours PID: a child of this shell that still runs. Ask this before a signal to a PID that was saved a while ago: a whole
 # run uses up all 32768 PIDs within a minute, so the PID of a child that has ended soon belongs to another test.
 ours() {
@@ -509,10 +516,7 @@ pid_of() { local -n server_pid=${1}_PID && echo "$server_pid"; }
 # pause_server NAME…: stops it with SIGSTOP; its socket still takes connections.
 pause_server() {
   local name
-  for name in "$@"; do
-    kill -STOP "$(pid_of "$name")"
-    wait_until "$BOUND" stopped "$(pid_of "$name")" || return 1
-  done
+  for name in "$@"; do freeze "$(pid_of "$name")" || return 1; done
 }
 
 # resume_server NAME…: SIGCONT.

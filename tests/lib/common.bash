@@ -186,19 +186,17 @@ lives() {
   (($3 <= left && left <= $4))
 }
 
-# gone PID: there is no such process, or it is a zombie.
-gone() {
-  local stat
-  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
-  [[ ${stat##*) } == [ZX]* ]]
+# find_state PID: sets STATE to what /proc/PID/stat has after the name: R, S, T and so on, the parent…
+find_state() {
+  IFS= read -r STATE 2>/dev/null <"/proc/$1/stat" || return 1
+  STATE=${STATE##*) }
 }
 
+# gone PID: there is no such process, or it is a zombie.
+gone() { ! find_state "$1" || [[ $STATE == [ZX]* ]]; }
+
 # stopped PID: the process is stopped by a signal.
-stopped() {
-  local stat
-  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
-  [[ ${stat##*) } == T* ]]
-}
+stopped() { find_state "$1" && [[ $STATE == T* ]]; }
 
 # freeze PID…: stops them with SIGSTOP; nobody of them gets to notice that another one is stopped.
 freeze() {
@@ -209,19 +207,13 @@ freeze() {
 
 # ours PID: a child of this shell that still runs. Ask this before a signal to a PID that was saved a while ago: a whole
 # run uses up all 32768 PIDs within a minute, so the PID of a child that has ended soon belongs to another test.
-ours() {
-  local stat
-  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
-  [[ ${stat##*) } == [^ZX]\ @($$|$BASHPID)\ * ]]
-}
+ours() { find_state "$1" && [[ $STATE == [^ZX]\ @($$|$BASHPID)\ * ]]; }
 not_ours() { ! ours "$1"; }
 
 # identity_of PID: prints PID and the time of its start: both together belong to one process only.
 identity_of() {
-  local stat
-  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
-  read -ra stat <<<"${stat##*) }"
-  echo "$1:${stat[19]}"
+  local fields
+  find_state "$1" && read -ra fields <<<"$STATE" && echo "$1:${fields[19]}"
 }
 
 # signal_to SIGNAL IDENTITY: to the process with that identity, if it still runs.
@@ -238,11 +230,7 @@ child_of() {
 reaped() { [[ ! -e /proc/$1 ]]; }
 
 # asleep PID: the process waits for something to happen.
-asleep() {
-  local stat
-  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
-  [[ ${stat##*) } == S* ]]
-}
+asleep() { find_state "$1" && [[ $STATE == S* ]]; }
 
 # wait_gone PID [SECONDS]: until the process has ended; it need not be our child.
 wait_gone() { wait_until "${2:-$BOUND}" gone "$1"; }

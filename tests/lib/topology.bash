@@ -106,9 +106,7 @@ split_at() {
 # node_runs NAME: the process lives and is not stopped.
 node_runs() {
   local -n node_pid=${1}_PID
-  local stat
-  IFS= read -r stat 2>/dev/null <"/proc/$node_pid/stat" || return 1
-  [[ ${stat##*) } != [ZXT]* ]]
+  find_state "$node_pid" && [[ $STATE != [ZXT]* ]]
 }
 
 # has_renewed NODE: a key there was given more time. await_renewal NODE: until that happens once more.

@@ -18,11 +18,8 @@ NIGHT=1795141800000
 
 # ran LOCK MINUTE LENGTH STATUS: a run of LOCK that began MINUTE minutes after NIGHT and took LENGTH seconds, in all logs.
 ran() {
-  local began=$((NIGHT + $2 * 60000)) server
-  for server in A B C; do
-    cli $server xadd "redlock:{$1}:log" $((began + $3 * 1000)) event released run "$1$2" count 1 data \
-      "{\"host\":\"web1\",\"user\":\"cron\",\"pid\":7,\"command\":\"./$1\",\"fence\":1,\"waited\":0,\"held\":${3}000,\"status\":$4}" >/dev/null
-  done
+  everywhere xadd "redlock:{$1}:log" $((NIGHT + $2 * 60000 + $3 * 1000)) event released run "$1$2" count 1 data \
+    "{\"host\":\"web1\",\"user\":\"cron\",\"pid\":7,\"command\":\"./$1\",\"fence\":1,\"waited\":0,\"held\":${3}000,\"status\":$4}"
 }
 
 # rows: prints of each line of the table the time, the lock and the outcome.
@@ -82,10 +79,7 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
 
 # wrote LOCK MINUTE EVENT DATA: a line of the logs, so many minutes after NIGHT.
 wrote() {
-  local server
-  for server in A B C; do
-    cli $server xadd "redlock:{$1}:log" $((NIGHT + $2 * 60000)) event "$3" run "$1$2" count 1 data "$4" >/dev/null
-  done
+  everywhere xadd "redlock:{$1}:log" $((NIGHT + $2 * 60000)) event "$3" run "$1$2" count 1 data "$4"
 }
 
 @test "history: of all locks on 120 columns, long outcomes and names leave room for HELD and HOLDER" {

@@ -15,11 +15,7 @@ teardown() { stop_all; }
 
 # wrote LOCK MINUTES EVENT RUN JSON: a line in all logs, MINUTES minutes ago. The oldest line comes first.
 wrote() {
-  local server now
-  now=$(now_ms)
-  for server in A B C; do
-    cli $server xadd "redlock:{$1}:log" $((now - $2 * 60000)) event "$3" run "$4" count 2 data "$5" >/dev/null
-  done
+  everywhere xadd "redlock:{$1}:log" $(($(now_ms) - $2 * 60000)) event "$3" run "$4" count 2 data "$5"
 }
 
 # a_night: runs of several kinds of two locks, in the last day.

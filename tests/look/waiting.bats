@@ -25,17 +25,13 @@ pids_of() { json "[w['pid'] for w in next(l for l in j['locks'] if l['name'] == 
 # pretend FIRST LAST COMMAND [MS]: in the queue of all servers stand processes whose PIDs begin with FIRST
 # and end with LAST; the first one has been there for that time, each next one for a second less.
 pretend() {
-  local server
-  for server in A B C; do
-    cli "$server" eval 'local now = redis.call("TIME")[1] * 1000
-      for pid = ARGV[1], ARGV[2] do
-        local who = {user = "somebody", host = "host.example.org", pid = pid, command = ARGV[3]}
-        redis.call("ZADD", KEYS[1], now - ARGV[4] + 1000 * (pid - ARGV[1]), "pretended" .. pid)
-        redis.call("HSET", KEYS[2], "pretended" .. pid,
-                   cjson.encode(who))
-        redis.call("ZADD", KEYS[3], now + 19000, "pretended" .. pid)
-      end' 3 "$QUEUE" "$WAITERS" "$ALIVE" "$1" "$2" "$3" "${4:-0}" >/dev/null
-  done
+  everywhere eval 'local now = redis.call("TIME")[1] * 1000
+    for pid = ARGV[1], ARGV[2] do
+      local who = {user = "somebody", host = "host.example.org", pid = pid, command = ARGV[3]}
+      redis.call("ZADD", KEYS[1], now - ARGV[4] + 1000 * (pid - ARGV[1]), "pretended" .. pid)
+      redis.call("HSET", KEYS[2], "pretended" .. pid, cjson.encode(who))
+      redis.call("ZADD", KEYS[3], now + 19000, "pretended" .. pid)
+    end' 3 "$QUEUE" "$WAITERS" "$ALIVE" "$1" "$2" "$3" "${4:-0}"
 }
 
 # ---- one lock ------------------------------------------------------------------------------------

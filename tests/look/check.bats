@@ -16,12 +16,8 @@ setup() {
 }
 teardown() { stop_all; }
 
-# check [-STATUS] ARG…: `redlock check -v ARG…`, which ends with that status.
-check() {
-  local expected=()
-  [[ ${1-} != -[0-9]* ]] || { expected=("$1") && shift; }
-  run "${expected[@]}" --separate-stderr "$REDLOCK" check -v "$@"
-}
+# check [-STATUS] ARG…: `redlock check ARG… -v`, which ends with that status.
+check() { run_redlock check "$@" -v; }
 
 # findings: prints one line for each, with its server in front.
 findings() { awk '/^[^ ]/ { server = $1; next } { print server $0 }' <<<"$output"; }
@@ -73,7 +69,7 @@ three() {
   kill_server B
   cli C config set maxmemory 100mb
   cli C config set maxmemory-policy allkeys-lru
-  run -78 --separate-stderr "$REDLOCK" check
+  run_redlock check -78
   [[ -z $stderr && $output != *'  ok '* ]] || fail "$output" "$stderr"
   [[ $(sed 's/^  *\([a-z]*\) *\([a-z-]*\) .*/- \1 \2/' <<<"$output") == "$B_URI
 - failure reachable
@@ -84,12 +80,12 @@ all servers
 - warning restart-grace
 2 of 3 servers usable, 2 failures, 2 warnings" ]] || fail "$output"
   kill_server C
-  run -69 --separate-stderr "$REDLOCK" check
+  run_redlock check -69
   [[ ${lines[-1]} == '1 of 3 servers usable, 3 failures, '*'; redlock cannot take a lock' ]] || fail "$output"
-  run -69 --separate-stderr "$REDLOCK" check -q
+  run_redlock check -69 -q
   [[ -z $output$stderr ]] || fail "$output" "$stderr"
   export REDLOCK_SERVERS=$A_URI
-  run -0 --separate-stderr "$REDLOCK" check
+  run_redlock check -0
   [[ $output == '1 of 1 server usable, 0 failures, 0 warnings' ]] || fail "$output"
 }
 
@@ -154,10 +150,10 @@ CHECK
   three
   everywhere config set maxmemory-policy allkeys-lru
   everywhere config set maxmemory 100mb
-  run -78 --separate-stderr "$REDLOCK" check
+  run_redlock check -78
   [[ $(grep -c 'failure  *memory' <<<"$output") == 1 ]] || fail "$output"
   [[ ${lines[0]} == 'all servers' && ${lines[-1]} == '3 of 3 servers usable, 1 failure, '* ]] || fail "$output"
-  run --separate-stderr "$REDLOCK" check --json
+  run_redlock check --json
   [[ $(grep -c '"check": "memory"' <<<"$output") == 3 ]] || fail "$output"
 }
 
@@ -178,7 +174,7 @@ good() {
 }
 
 @test "check: the lock is tried with the settings' ttl, and yet nobody waits for a renewal" {
-  timed "$REDLOCK" check -v --ttl 24h
+  check --ttl 24h
   flawless
   assert_between 0 "$elapsed" 20000
 }
@@ -603,7 +599,7 @@ without() {
 @test "check: --json" {
   three
   kill_server B
-  run -1 --separate-stderr "$REDLOCK" check --json
+  run_redlock check -1 --json
   is 'j["status"], j["failures"], j["quorum"], len(j["fingerprint"])' '(1, 1, 2, 16)'
   is 'j["warnings"] == sum(f["level"] == "warning" for f in j["findings"])' True
   is '[s["usable"] for s in j["servers"]]' '[True, False, True]'
@@ -636,7 +632,7 @@ list_of() {
   pair=$(list_of "$A_URI" "$B_URI")
   logged_on old 100000 '' A B C
   logged_on web1 90000 "$three" A B C
-  run --separate-stderr "$REDLOCK" check
+  run_redlock check
   [[ $output != *roll-out* && $output != *HOST* ]] || fail "$output" # of redlock 1.0 nothing is known
   check
   found ok roll-out 'the next step must wait: the list of old is another one, or not known'
@@ -645,16 +641,16 @@ list_of() {
   found ok roll-out 'the next step may begin'
   # A weekly job, whose line is not among the last ones.
   logged_on web2 80000 "$pair" A B
-  run --separate-stderr "$REDLOCK" check
+  run_redlock check
   has_row 'web1 present 1m 3'
   has_row "web2 without $C_URI 1m 2"
   found ok roll-out 'the next step must wait: the list of web2 is another one, or not known'
   # A host that is two steps behind.
   logged_on web3 40000 "$(list_of "$A_URI")" A
-  run -1 --separate-stderr "$REDLOCK" check
+  run_redlock check -1
   found warning roll-out "web3 uses other servers ($A_URI), so that two jobs may run at the same time"
   has_row "web3 other: $A_URI"
-  run --separate-stderr "$REDLOCK" check --json
+  run_redlock check --json
   is 'j["roll_out"]["may_begin"], len(j["roll_out"]["waits_for"])' '(False, 1)'
   is '[(host["host"], host["relation"]) for host in j["roll_out"]["hosts"]]' \
     "[('old', 'same'), ('web1', 'same'), ('web2', 'overlapping'), ('web3', 'apart')]"

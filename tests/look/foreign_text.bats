@@ -69,6 +69,9 @@ sys.exit(bad or not shown)
 SCRIPT
 }
 
+# harmless COMMAND…: it alone is started, and judged.
+harmless() { says "$@" && all_harmless; }
+
 # Whatever looks at a lock, or wants it while somebody has it.
 look() {
   says status "$NAME"
@@ -103,14 +106,11 @@ plant() { cli A "$2" "$KEY$1" "${@:3}" >/dev/null; }
   plant holder hset "$TOKEN" "$(record '"maintenance": 1')"
   cli A set "$NAME" "$TOKEN" px 600000 >/dev/null
   look
-  says release --force --yes -v "$NAME"
-  all_harmless
+  harmless release --force --yes -v "$NAME"
   cli A set "$NAME" "$TOKEN" px 600000 >/dev/null
-  says release --force --now --yes -v "$NAME"
-  all_harmless
+  harmless release --force --now --yes -v "$NAME"
   cli A set "$NAME" "$TOKEN" px 600000 >/dev/null
-  says release -v "$NAME" "$TOKEN"
-  all_harmless
+  harmless release -v "$NAME" "$TOKEN"
 }
 
 @test "foreign text: several holders, waiters, locks of Redisson, keys that are none of redlock's" {
@@ -127,8 +127,7 @@ plant() { cli A "$2" "$KEY$1" "${@:3}" >/dev/null; }
     plant waiters hset "w$at$BAD" "$(record)"
   done
   look
-  says release --force --yes -v "$NAME"
-  all_harmless
+  harmless release --force --yes -v "$NAME"
   await "$BACKGROUND_PID"
   cli A del "$NAME" "${KEY}readers" >/dev/null
   background "$REDLOCK" run --slots 2 -m "$BAD" "$NAME" -- sh -c 'exec sleep 600' "$BAD"
@@ -139,8 +138,7 @@ plant() { cli A "$2" "$KEY$1" "${@:3}" >/dev/null; }
   cli A del "$NAME" >/dev/null
   cli A hset "$NAME" "m$BAD:1" 2 mode "$BAD" >/dev/null
   look
-  REDLOCK_AS=redisson says run -n -vv "$NAME" -- true
-  all_harmless
+  REDLOCK_AS=redisson harmless run -n -vv "$NAME" -- true
   cli A del "$NAME" >/dev/null
   cli A hset "$NAME" 0123abcd-0123-4567-89ab-0123456789ab:1 2 >/dev/null
   look
@@ -182,24 +180,18 @@ plant() { cli A "$2" "$KEY$1" "${@:3}" >/dev/null; }
   says run -n -vv --build 5 "$NAME" -- true
   says check -v "$NAME"
   plant log set "$BAD"
-  says history "$NAME"
-  all_harmless
+  harmless history "$NAME"
 }
 
 @test "foreign text: what a run says of itself, of what it is told, and of what it cannot do" {
   local run=("$NAME" -m "$BAD$LONG")
-  says run -vv "${run[@]}" -- sh -c 'exit 3' "$BAD"
-  all_harmless
-  says run -vv --min-hold 50ms --once 1h --build 5 "${run[@]}" -- true "$BAD"
-  all_harmless
+  harmless run -vv "${run[@]}" -- sh -c 'exit 3' "$BAD"
+  harmless run -vv --min-hold 50ms --once 1h --build 5 "${run[@]}" -- true "$BAD"
   cli A flushall >/dev/null
-  says run -vv --ttl 1s --on-lost ": $BAD" "${run[@]}" -- \
+  harmless run -vv --ttl 1s --on-lost ": $BAD" "${run[@]}" -- \
     sh -c 'redis-cli -s "$0" flushall >/dev/null; exec sleep 60' "$A_SOCKET"
-  all_harmless
-  says run -vv --max-runtime 50ms --metrics-file "$SCRATCH/of.prom" "${run[@]}" -- sleep 60
-  all_harmless
-  says run -vv --ttl 1s "$NAME" -- sh -c 'kill -9 $PPID; exec sleep 60' "$BAD"
-  all_harmless
+  harmless run -vv --max-runtime 50ms --metrics-file "$SCRATCH/of.prom" "${run[@]}" -- sleep 60
+  harmless run -vv --ttl 1s "$NAME" -- sh -c 'kill -9 $PPID; exec sleep 60' "$BAD"
   cli A flushall >/dev/null
   background "$REDLOCK" run -vv "${run[@]}" -- sleep 600
   wait_for_key A "$NAME"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""server.py PORT_FILE MODE [ARG]…: a Redis server that means harm; README.md lists the modes.
+"""server.py PORT_FILE MODE [ARG]…: a Redis server that means harm. A mode is a row of CONSTANT, or a class.
 
 It understands requests as far as it must to give answers that look like those of redlock's scripts. The
 port goes into PORT_FILE. It serves until it is killed.

@@ -326,6 +326,11 @@ class Job:
         at.type(form % self.words + "\n")
         return self.started()
 
+    def foreground(self, at):
+        """By fg; until it has run on."""
+        at.type("fg\n")
+        self.log.wait_beat()
+
     def started(self):
         self.log.wait("ready")
         self.process = self.log.process()

@@ -40,11 +40,11 @@ pretend() {
   hold
   list
   [[ $(column WAITING) == 0 ]] || fail "$output"
-  waiter one
+  waiter one -m 'schema migration'
   waiter two
   status -0 L
   silent
-  has " waiting $(me) (pid $one, bash -c 'echo " " $(me) (pid $two, bash -c 'echo "
+  has " waiting $(me) (pid $one, bash -c 'echo " " $(me) (pid $two, bash -c 'echo " ', "schema migration") for '
   [[ $(grep -n "pid $one" <<<"$output" | cut -d : -f 1) -lt $(grep -n "pid $two" <<<"$output" | cut -d : -f 1) ]] || fail "$output"
   [[ $(grep -c ' waiting ' <<<"$output") == 1 ]] || fail "$output"
   [[ $(grep -cE 'two\) for [0-9.]+ m?s$' <<<"$output") == 1 ]] || fail "$output"
@@ -57,13 +57,6 @@ pretend() {
   [[ $(column WAITING) == 2 ]] || fail "$output"
   list --json
   is 'l["waiting"], len(l["waiters"])' '(2, 2)'
-}
-
-@test "waiting: the message of a waiter, in the text too" {
-  hold
-  waiter one -m 'schema migration'
-  status L
-  has ' for ' ', "schema migration") for '
 }
 
 @test "waiting: the server where one stood longest says how long it has waited" {

@@ -368,11 +368,6 @@ of_minutes() {
 # up_for SERVER SECONDS
 up_for() { [[ $(answer "$1" info server) =~ uptime_in_seconds:([0-9]+) ]] && ((BASH_REMATCH[1] >= $2)); }
 
-restart_these() {
-  local server
-  for server in "$@"; do restart_server "$server"; done
-}
-
 @test "check: servers that were restarted: a lock that was used before cannot be taken, and check says so" {
   three
   export REDLOCK_RESTART_GRACE=3s REDLOCK_TTL=3s
@@ -380,10 +375,10 @@ restart_these() {
   # For two graces from its start, A may be part of a new installation.
   wait_until "$BOUND" up_for A 7
   "$REDLOCK" run used -- true
-  restart_these B C # which keep nothing
+  restart_server B C # which keep nothing
   run -69 "$REDLOCK" run --server-wait 500ms used -- true
   assert_contains "$output" 'was started recently'
-  restart_these B C # the grace begins anew: the run above takes long on a slow machine
+  restart_server B C # the grace begins anew: the run above takes long on a slow machine
   check -69
   found ok trial '3 of 3 votes'
   found failure trial 'a lock that was used before cannot be taken for another ' 'wait, or see --restart-grace'
@@ -398,7 +393,7 @@ restart_these() {
   restart_server A
   run -69 "$REDLOCK" run --server-wait 500ms used -- true
   assert_contains "$output" 'restarted'
-  restart_these A
+  restart_server A
   check -69
   # No server has an earlier life: an installation that is being set up.
   start_server N

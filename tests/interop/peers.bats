@@ -126,7 +126,7 @@ tcp() {
 
 # ---- Redisson ------------------------------------------------------------------------------------
 
-# beside_redisson MEDIAN SERVERS KIND VERSION…: redlock beside locks of that kind, of all these versions at the same time.
+# beside_redisson MEDIAN SERVERS KIND VERSION…: redlock beside locks of that kind, of these versions at the same time.
 beside_redisson() {
   local version
   # shellcheck disable=SC2086 # names

@@ -108,8 +108,8 @@ killed_together() {
   assert_nothing_left A
 }
 
-# worker_killed STATUS OPTION…: the worker is killed, and then the job ends in time by a signal that is passed on all the
-# same; redlock ends with the job's STATUS.
+# worker_killed STATUS OPTION…: the worker is killed, and then the job ends in time by a signal that is passed on all
+# the same; redlock ends with the job's STATUS.
 worker_killed() {
   run_job --ttl 30s "${@:2}" -- "$1"
   kill -KILL "$WORKER"

@@ -13,8 +13,8 @@ TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 setup() {
   servers 1
   cli A set deploy-shop "$TOKEN" px 600000 >/dev/null
-  cli A hset 'redlock:{deploy-shop}:holder' "$TOKEN" \
-    "{\"user\":\"root\",\"host\":\"db7\",\"pid\":123,\"command\":\"./deploy.sh\",\"since\":$(($(now_ms) - 192000))}" >/dev/null
+  cli A hset 'redlock:{deploy-shop}:holder' "$TOKEN" "{\"user\":\"root\",\"host\":\"db7\",\"pid\":123,
+    \"command\":\"./deploy.sh\",\"since\":$(($(now_ms) - 192000))}" >/dev/null
 }
 teardown() { stop_all; }
 

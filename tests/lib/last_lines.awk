@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: MIT
 #
-# Reads logs of `ctest --verbose` and prints a line for each reason why cases of a suite were skipped, and for each case
-# that failed.
-
-FNR == 1 { log_number++ }
+# Reads the log of `ctest --verbose` and prints a line for each reason why cases of a suite were skipped, and for each
+# case that failed.
 
 # 12: ok 5 name # skip why
 /^[0-9]+: ok [0-9]+ .* # skip/ {
-  key = log_number ":" ($1 + 0)
-  why = $0
+  why = name = $0
   sub(/^.* # skip */, "", why)
-  name = $0
   sub(/^[0-9]+: ok [0-9]+ /, "", name)
   sub(/ # skip.*/, "", name)
-  if (!((key, why) in cases)) order[++reasons] = key SUBSEP why
-  cases[key, why]++
-  names[key, why] = name
+  if (!cases[$1 + 0, why]++) order[++reasons] = $1 + 0 SUBSEP why
+  names[$1 + 0, why] = name
 }
 
 # fail SUITE CASE
@@ -28,29 +23,26 @@ function fail(suite, name) {
 
 # 12: not ok 5 name
 /^[0-9]+: not ok [0-9]+ / {
-  key = log_number ":" ($1 + 0)
-  name = $0
-  sub(/^[0-9]+: not ok [0-9]+ /, "", name)
-  fail(key, name)
-  last[key] = name
+  last = $0
+  sub(/^[0-9]+: not ok [0-9]+ /, "", last)
+  lasts[$1 + 0] = last
+  fail($1 + 0, last)
 }
 
 # 12: #  in test file tests/lock/run.bats, line 7)
 /^[0-9]+: # .*in test file .*, line [0-9]+\)/ {
-  key = log_number ":" ($1 + 0)
   place = $0
   sub(/.*in test file /, "", place)
   sub(/.*\/tests\//, "tests/", place)
   sub(/\).*/, "", place)
-  if ((key, last[key]) in failures) failures[key, last[key]] = " (" place ")"
+  if (($1 + 0, lasts[$1 + 0]) in failures) failures[$1 + 0, lasts[$1 + 0]] = " (" place ")"
 }
 
 # 12: TEST CASE:  name (doctest prints it above a failure)
 /^[0-9]+: TEST CASE: / {
-  key = log_number ":" ($1 + 0)
   name = $0
   sub(/^[0-9]+: TEST CASE: */, "", name)
-  fail(key, name)
+  fail($1 + 0, name)
 }
 
 #  3/12 Test  #4: sandbox ...............   Passed    1.02 sec
@@ -59,18 +51,15 @@ function fail(suite, name) {
   suite = parts[2]
   sub(/^[0-9]+: /, "", suite)
   sub(/ .*/, "", suite)
-  suites[log_number ":" (parts[2] + 0)] = suite
-  if (!/ Passed +[0-9.]+ sec/) {
-    if (!cases_failed[log_number ":" (parts[2] + 0)]) print "failed: " suite ": it crashed, or ran out of time"
-  }
+  suites[parts[2] + 0] = suite
+  if (!/ Passed +[0-9.]+ sec/ && !cases_failed[parts[2] + 0]) print "failed: " suite ": it crashed, or ran out of time"
 }
 
 END {
   for (i = 1; i <= reasons; i++) {
     split(order[i], parts, SUBSEP)
     what = cases[order[i]] == 1 ? "\"" names[order[i]] "\"" : cases[order[i]] " cases"
-    line = "skipped: " suites[parts[1]] ", " what ": " (parts[2] == "" ? "no reason given" : parts[2])
-    if (!shown[line]++) print line
+    print "skipped: " suites[parts[1]] ", " what ": " (parts[2] == "" ? "no reason given" : parts[2])
   }
   for (i = 1; i <= failed; i++) {
     split(order_failed[i], parts, SUBSEP)

@@ -8,7 +8,6 @@ import processes
 from proxy import Line
 
 CONFLICT = 7  # what -E is given
-STUCK = 40  # seconds after the end in which every redlock must have come back
 
 
 class Contender:
@@ -38,11 +37,7 @@ class Contender:
         self.know_servers(f"redis://127.0.0.1:{line.port}" for line in self.lines)
 
     def know_servers(self, uris):
-        inherited = {
-            key: value for key, value in os.environ.items()
-            if not key.startswith(("REDLOCK_", "REDISCLI_"))
-        }  # fmt: skip
-        self.environment = {**inherited, "REDLOCK_SERVERS": " ".join(uris)}
+        self.environment = processes.environment(REDLOCK_SERVERS=" ".join(uris))
 
     async def loop(self):
         while not self.world.ending:
@@ -63,7 +58,7 @@ class Contender:
         """Most are short; some need several renewals, and some resist."""
         ttl = self.world.ttl * 1000
         kind = self.rng.random()
-        if kind < self.world.long_jobs:
+        if kind < self.world.options.long_jobs:
             length = self.rng.uniform(1.2 * ttl, 3 * ttl)
         elif self.rng.random() < 0.75:
             length = self.rng.uniform(5, 80)
@@ -76,7 +71,7 @@ class Contender:
 
     def also(self):
         """Some runs take all locks. On the command line their own lock comes first, so the orders differ."""
-        if not self.others or self.rng.random() >= self.world.several:
+        if not self.others or self.rng.random() >= self.world.options.several:
             return []
         others = self.rng.sample(self.others, len(self.others))
         return [word for other in others for word in ("--also", other)]
@@ -90,7 +85,7 @@ class Contender:
         world.log("asks", self.number, self.lock, self.run, " ".join(patience) or "for ever")
         self.process = await asyncio.create_subprocess_exec(
             "setpriv", "--pdeathsig", "KILL", "--", world.redlock, "run", "-vv",
-            "--ttl", f"{world.ttl}s", "--restart-grace", f"{world.restart_grace}s",
+            "--ttl", f"{world.ttl}s", "--restart-grace", f"{world.options.restart_grace}s",
             "--kill-after", f"{self.rng.uniform(0.05, world.ttl / 3 - 0.01):.2f}",
             *patience, self.lock, "--", *self.job(),
             stdin=asyncio.subprocess.DEVNULL, stdout=self.stderr, stderr=self.stderr,
@@ -108,7 +103,7 @@ class Contender:
     def victims(self):
         """Whom a kill or a stop hits: redlock and its job together, as when a host dies or is
         suspended, or one of redlock's two processes alone. "both": those, and not the job."""
-        kind = self.world.kill_clients
+        kind = self.world.options.kill_clients
         if kind == "any":
             kind = self.rng.choice(("group", "top", "worker"))
         redlock = self.redlock()

@@ -13,6 +13,12 @@ def boot_ns():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
+def environment(**variables):
+    """Ours, without what redlock reads, and with these."""
+    ours = {key: value for key, value in os.environ.items() if not key.startswith(("REDLOCK_", "REDISCLI_"))}
+    return {**ours, **variables}
+
+
 def adopt_orphans():
     """From now on every process started below us stays below us, so that sweep() finds it."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
@@ -86,13 +92,20 @@ async def stop_below(root):
     return stopped
 
 
-async def gone(pid, bound=10):
-    """Waits until a process is dead (a zombie is)."""
+async def until(done, bound):
+    """Whether done() became true within so many seconds."""
     deadline = time.monotonic() + bound
-    while (stat := stat_of(pid)) and stat[0] not in "ZX":
+    while not done():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"process {pid} does not die")
-        await asyncio.sleep(0.002)
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+async def gone(pid):
+    """Waits until a process is dead (a zombie is)."""
+    if not await until(lambda: not (stat := stat_of(pid)) or stat[0] in "ZX", 10):
+        raise TimeoutError(f"process {pid} does not die")
 
 
 def sleeps(pid):

@@ -22,7 +22,7 @@ class Waiter(Contender):
 
     def words(self):
         """Writing into a file takes redlock a process more."""
-        return super().words() if self.world.words else os.devnull
+        return super().words() if self.world.options.words else os.devnull
 
     async def connect(self):
         self.know_servers("unix://" + urllib.parse.quote(server.socket) for server in self.world.servers)
@@ -36,7 +36,7 @@ class Waiter(Contender):
 
     def job(self):
         """Most are as short as a job can be; a few last long enough to be killed, or renewed."""
-        longer = self.rng.random() < self.world.long_jobs
+        longer = self.rng.random() < self.world.options.long_jobs
         length = self.rng.uniform(200, 1000) if longer else self.rng.uniform(0, 10)
         return [self.world.job, self.world.directory, str(self.number), self.run, f"{length:.0f}"]
 
@@ -47,7 +47,7 @@ class Waiter(Contender):
         pid = self.process.pid
         try:
             with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-                return len(children.read().split()) > self.world.words
+                return len(children.read().split()) > self.world.options.words
         except (FileNotFoundError, ProcessLookupError):
             return False
 

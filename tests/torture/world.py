@@ -26,18 +26,14 @@ class World:
     """
 
     def __init__(self, options, directory):
+        self.options = options
         self.directory = directory
         self.redlock = os.path.abspath(options.redlock)
         self.job = f"{HERE}/job"
         self.ttl = options.ttl
-        self.restart_grace = options.restart_grace
-        self.kill_clients = options.kill_clients
-        self.long_jobs = options.long_jobs
-        self.several = getattr(options, "several", 0)
         self.ending = False
         self.runs = self.open_log("runs.log")
         self.events = self.open_log("events.log")
-        self.seed = options.seed
         self.servers = [Server(i, directory) for i in range(options.servers)]
         self.contenders = []
 
@@ -46,7 +42,7 @@ class World:
 
     def rng(self, part):
         """Each part has its own, so that none depends on when another is asked."""
-        return random.Random(f"{self.seed}/{part}")
+        return random.Random(f"{self.options.seed}/{part}")
 
     def log(self, word, *more):
         """A line for the checker."""
@@ -62,8 +58,18 @@ class World:
         for contender in self.contenders:
             await contender.connect()
 
-    async def end(self, loops, bound):
-        """Everything is in order again: every redlock must come back soon."""
+    async def suffer(self, chaos, faults, bound, watches=()):
+        """Faults happen until the time is over. Then everything is in order again, and every redlock must come back
+        within so many seconds."""
+        watches = [asyncio.create_task(watch) for watch in (self.notice_stalls(), *watches)]
+        loops = [asyncio.create_task(contender.loop()) for contender in self.contenders]
+        trouble = asyncio.create_task(chaos.loop(faults, self.options.pace))
+        ended, _ = await asyncio.wait(
+            [trouble, *watches, *loops], timeout=self.options.seconds, return_when="FIRST_EXCEPTION")  # fmt: skip
+        for task in ended:
+            task.result()
+        trouble.cancel()
+        await chaos.finish()
         self.ending = True
         open(f"{self.directory}/ending", "w").close()
         self.tell("ending")
@@ -73,6 +79,8 @@ class World:
         await asyncio.gather(*loops)
         for contender in self.contenders:
             contender.close()
+        for watch in watches:
+            watch.cancel()
 
     async def notice_stalls(self):
         """Whenever this very process does not get to run for a while, others will not either."""
@@ -85,13 +93,15 @@ class World:
                     print("stall", before, now, file=log)
                 before = now
 
-    async def list_keys(self):
+    async def close(self):
+        """Lists what is left on the servers, and ends them."""
         with open(f"{self.directory}/keys.log", "w", encoding="utf-8") as log:
             for server in self.servers:
                 keys = await server.keys()
                 print("listed", server.number, len(keys), file=log)
                 for ttl, key in keys:
                     print("key", server.number, ttl, key, file=log)
+                await server.kill()
 
 
 def duration(text):
@@ -121,9 +131,13 @@ class Parser(argparse.ArgumentParser):
         return options
 
 
-def judge(directory):
-    return subprocess.run(
-        [f"{HERE}/check", directory], stdout=subprocess.PIPE, text=True, check=False)  # fmt: skip
+def judge(name, options, who, done, directory):
+    """Prints the figures of a run; the exit status. `done`: how often each fault happened."""
+    verdict = subprocess.run([f"{HERE}/check", directory], stdout=subprocess.PIPE, text=True, check=False)
+    faults = ", ".join(f"{count} {fault}" for fault, count in sorted(done.items())) or "no faults"
+    print(f"{name}: {options.servers} servers, {who}, seed {options.seed}, {options.seconds:g} s:"
+          f" {verdict.stdout.strip()}; {faults}")  # fmt: skip
+    return verdict.returncode
 
 
 def finish(work):

@@ -28,12 +28,11 @@ lock::AttemptId order(lock::AttemptId attempt) {
 
 }  // namespace
 
-void Checks::reset(const Schedule& schedule, Mutation mutation, const Time& now) {
+void Checks::reset(const Schedule& schedule, const Time& now) {
   const std::string_view only = only_;
   *this = {};
   only_ = only;
   schedule_ = &schedule;
-  mutation_ = mutation;
   now_ = &now;
   const lock::Duration ttl = schedule.timing.ttl;
   lease_length_ = ttl - ttl / 100 - 2ms;
@@ -212,10 +211,6 @@ void Checks::job_gone(std::size_t client) {
   leases_[client].live = false;
 }
 
-bool Checks::is_deleted(Token token) const {
-  return std::ranges::find(deleted_, token) != deleted_.end();
-}
-
 void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence,
                          Token token, Token lock_token) {
   Lease& lease = leases_[client];
@@ -368,8 +363,8 @@ void Checks::handed_back(std::size_t server, std::uint32_t memory, Token token, 
     return each.token == token && each.server == server;
   };
   const bool again = std::ranges::any_of(handed_back_, known);
-  const bool ended = std::ranges::find(abandoned_, token) != abandoned_.end();
-  if (denied && !again && !ended && !schedule_->seized && schedule_->assumptions_hold) {
+  if (denied && !again && !has(abandoned_, token) && !schedule_->seized &&
+      schedule_->assumptions_hold) {
     fail("denied", server_name(server) + " has nothing of " + token_text(token) + " to release");
   }
   handed_back_.push_back({token, server, memory});

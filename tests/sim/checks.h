@@ -30,7 +30,7 @@ lock::Duration kill_margin(lock::Duration ttl);
 class Checks {
  public:
   /// `now`: true time, as it goes on.
-  void reset(const Schedule& schedule, Mutation mutation, const Time& now);
+  void reset(const Schedule& schedule, const Time& now);
   /// Looks for violations of this check alone.
   void look_only_for(std::string_view check) { only_ = check; }
 
@@ -81,9 +81,7 @@ class Checks {
                Time left);
   /// A server took the lock from its holder.
   void revoked(Token token) { revoked_.push_back(token); }
-  [[nodiscard]] bool was_revoked(Token token) const {
-    return std::ranges::find(revoked_, token) != revoked_.end();
-  }
+  [[nodiscard]] bool was_revoked(Token token) const { return has(revoked_, token); }
   /// One deleted it by force; a quorum has, or has nothing of it.
   void deleted(Token token) { deleted_.push_back(token); }
   void seized(Token token) { seized_.push_back({token, time()}); }
@@ -178,11 +176,14 @@ class Checks {
   };
 
   [[nodiscard]] Time time() const { return *now_; }
+  [[nodiscard]] static bool has(const std::vector<Token>& tokens, Token token) {
+    return std::ranges::find(tokens, token) != tokens.end();
+  }
   void begin_attempt(Lease& lease, lock::AttemptId attempt);
   void move_limit(std::size_t client);
   void check_renewed(std::size_t client);
   void count_losses(std::size_t client);
-  [[nodiscard]] bool is_deleted(Token token) const;
+  [[nodiscard]] bool is_deleted(Token token) const { return has(deleted_, token); }
   [[nodiscard]] lock::Instant last_moment(std::size_t client) const;
   [[nodiscard]] bool excused(std::size_t client) const;
   void check_lifetime(std::size_t client);
@@ -200,7 +201,6 @@ class Checks {
 
   std::string_view only_;
   const Schedule* schedule_ = nullptr;
-  Mutation mutation_ = Mutation::none;
   const Time* now_ = nullptr;
   lock::Duration lease_length_{};
   lock::Duration margin_{};

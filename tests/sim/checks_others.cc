@@ -3,7 +3,6 @@
 // What the checks make of a job and the jobs of others: those beside it, and those before it; and
 // of servers that failed over to a replica without the vote.
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 #include "checks.h"
@@ -17,7 +16,7 @@ void Checks::check_holds(std::size_t client) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
     if (time() >= holds_[other].until) continue;
     if (holds_[other].lock_token == leases_[client].lock_token) continue;
-    if (std::ranges::find(revoked_, holds_[other].lock_token) != revoked_.end()) continue;
+    if (was_revoked(holds_[other].lock_token)) continue;
     fail("cut_short", client_name(client) + "'s job starts before the hold of " +
                           client_name(other) + " is over");
   }
@@ -85,7 +84,7 @@ void Checks::check_crowd(std::size_t client) {
       doubled = by != other && leases_[by].live && is_forgotten(other, by);
     }
     if (doubled || is_forgotten(other, client)) continue;
-    if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
+    if (!has(tokens, theirs)) tokens.push_back(theirs);
   }
   if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;
   fail("crowd", client_name(client) + "'s job is one of " + std::to_string(tokens.size()) +
@@ -152,11 +151,7 @@ bool Checks::is_forgotten(std::size_t client, std::size_t by) const {
     const bool here = (lost >> i & 1U) == 0;
     if (here && lease.words[i].expires > clocks_[client].now(time())) ++kept;
   }
-  if (kept >= n - n / 2) return false;
-  const bool majority = static_cast<std::size_t>(std::popcount(lost)) > n / 2;
-  if (majority && mutation_ == Mutation::majority_never_forgets) return false;
-  if (!majority && mutation_ == Mutation::minority_never_forgets) return false;
-  return !schedule_->waits_for_replicas || mutation_ != Mutation::clocks_never_matter;
+  return kept < n - n / 2;
 }
 
 }  // namespace redlock::sim

@@ -62,9 +62,9 @@ void Client::start() {
     plan.inherited = {.token = token_text(inherited_.token), .fence = inherited_.fence};
   tokens_.begin(index_, ++runs_, host().mode, inherited_.token);
   redis::LockContext context =
-      lock_context(lock_key(host().lock), tokens_.waiter(), scene_->settings);
+      lock_context(lock_name(host().lock), tokens_.waiter(), scene_->settings);
   if (scene_->schedule->rolls_out) context.list = std::to_string(list_);
-  begin(plan, std::move(context), scene_->schedule->connect_timeout, scene_->mutation);
+  begin(plan, std::move(context), scene_->schedule->connect_timeout);
   job_.leader = job_.tree = job_.killed = job_.exited = false;
   signalled_ = mark_missing_ = told_ = word_ = warned_ = holds_ = hold_missing_ = queues_ = false;
   checks().session_began(index_, run(), list_);
@@ -228,7 +228,7 @@ void Client::end_session() {
   const int status = end == lock::Outcome::Kind::job_ended ? session_->outcome().number : 1;
   keeping_.reset();
   session_.reset();
-  if (host().before) return end_stage(status, end);
+  if (host().before) return end_stage(status);
   const bool over =
       scene_->schedule->cron || (scene_->calm && (served_ || scene_->schedule->twins));
   if (!over) start_later();

@@ -32,7 +32,6 @@ struct Scene {
   Checks* checks;  ///< of each lock
   Story* story;
   LockSettings settings;
-  Mutation mutation = Mutation::none;
   bool calm = false;  ///< the fair phase
   std::array<Time, kMostServers + 1>
       last_used{};  ///< the lists with this many servers, by redlocks that ended
@@ -103,9 +102,8 @@ class Client final : public Run {
   void check_patience();
   void check_tree();
   void pass_on_term();
-  void end_stage(int status, std::optional<lock::Outcome::Kind> end);
+  void end_stage(int status);
   void end_before_start(int signal);
-  void end_locked();
   void kill_next();
   void plan(lock::Plan& plan);
   void hear_process(lock::Instant now) override;
@@ -165,11 +163,10 @@ class Client final : public Run {
   bool signalled_ = false;
   bool told_ = false;
   bool queues_ = false;
-  bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
-  bool holds_ = false;         ///< told: its run failed, and a quorum keeps the hold
-  bool hold_missing_ = false;  ///< told: likewise, and none does
-  bool frozen_ = false;        ///< the host is suspended
-  Time paused_at_{};
+  bool mark_missing_ = false;           ///< told: fewer than a quorum know of its success
+  bool holds_ = false;                  ///< told: its run failed, and a quorum keeps the hold
+  bool hold_missing_ = false;           ///< told: likewise, and none does
+  bool frozen_ = false;                 ///< the host is suspended
   std::optional<lock::Instant> stale_;  ///< the loop had read its clock before it was stopped
   std::optional<lock::Spawn> stalled_;  ///< stopped in the middle of starting the job
 };

@@ -152,7 +152,6 @@ void Client::pause(bool whole_host) {
   if (!session_ || paused_) return;
   paused_ = true;
   frozen_ = whole_host;
-  paused_at_ = now();
   // Stopped before the next turn reads its clock, or right after.
   if (!stalled_ && random().percent(50)) stale_ = clock_.now(now());
   checks().paused(index_);
@@ -162,9 +161,6 @@ void Client::pause(bool whole_host) {
 void Client::resume() {
   if (!paused_) return;
   if (scene_->story->on()) say("goes on");
-  if (frozen_ && scene_->mutation == Mutation::clock_stands_still) {
-    clock_ = Clock(scene_->schedule->client[index_].rate, clock_.shown(0s) - (now() - paused_at_));
-  }
   paused_ = frozen_ = false;
   checks().resumed(index_);
   const std::optional<lock::Instant> stale = std::exchange(stale_, std::nullopt);
@@ -195,7 +191,7 @@ void Client::kill() {
   unsubscribe_all();
   leave(false);
   session_.reset();
-  if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
+  if (host().before) return end_stage(128 + SIGKILL);
   start_later();
 }
 

@@ -52,12 +52,8 @@ bool Client::host_is_frozen() const {
 }
 
 void Client::start_next(Client& next) {
-  Client* starts = &next;
-  if (scene_->mutation == Mutation::stage_skipped && next.next_stage() != nullptr) {
-    starts = next.next_stage();
-  }
-  starts->starting_ = true;
-  starts->start_at(now() + random().between(100us, 40ms));
+  next.starting_ = true;
+  next.start_at(now() + random().between(100us, 40ms));
 }
 
 /// The command of a run begins only while the run has all its locks.
@@ -95,14 +91,8 @@ void Client::pass_on_term() {
 }
 
 /// The redlock of this stage has ended: the job of the stage before.
-void Client::end_stage(int status, std::optional<lock::Outcome::Kind> end) {
-  using Kind = lock::Outcome::Kind;
+void Client::end_stage(int status) {
   Client& before = (*scene_->clients)[*host().before];
-  const bool gave_up = end == Kind::conflict || end == Kind::unavailable;
-  const Mutation mutation = scene_->mutation;
-  if (mutation == Mutation::stage_loss_untold && end == Kind::lost) return;
-  if (mutation == Mutation::stage_keeps_lock && gave_up) return;
-  if (mutation == Mutation::stage_ends_locked && gave_up) return before.end_locked();
   if (!before.job_.leader) return;
   before.job_.status = status;
   before.end_job_at(now());
@@ -112,27 +102,12 @@ void Client::end_stage(int status, std::optional<lock::Outcome::Kind> end) {
 void Client::end_before_start(int signal) {
   if (!host().before) return;
   starting_ = false;
-  end_stage(128 + signal, std::nullopt);
-}
-
-/// Without a release, which is wrong.
-void Client::end_locked() {
-  if (!session_) return;
-  job_.leader = false;
-  job_over();
-  leave(true);
-  session_.reset();
-  if (host().before) return end_stage(1, std::nullopt);
-  start_later();
+  end_stage(128 + signal);
 }
 
 /// KILL reaches the whole tree.
 void Client::kill_next() {
-  Client* const next = next_stage();
-  if (next == nullptr) return;
-  if (scene_->mutation != Mutation::stage_alone_killed || !next->session_) return next->kill();
-  next->session_.reset();
-  next->leave(false);
+  if (Client* const next = next_stage()) next->kill();
 }
 
 /// No process of a later stage outlives the job of an earlier one.

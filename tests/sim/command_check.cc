@@ -246,7 +246,7 @@ class Check {
   RealServer server_;
   sim::Random random_;
   sim::Keyspace keys_;
-  sim::Interpreter interpreter_{{}};
+  sim::Interpreter interpreter_;
   std::set<std::string> scripts_;
   std::size_t count_ = 0;
 };

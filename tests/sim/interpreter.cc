@@ -132,9 +132,8 @@ int new_global_table(lua_State* lua, const char* name) {
 
 }  // namespace
 
-Interpreter::Interpreter(Patches mistakes)
-    : mistakes_(mistakes),
-      memory_(std::make_unique_for_overwrite<std::byte[]>(kMemory)),
+Interpreter::Interpreter()
+    : memory_(std::make_unique_for_overwrite<std::byte[]>(kMemory)),
       lua_(lua_newstate(&allocate, this)) {
   // LuaJIT before 2022 allows no such memory on x86-64.
   if (lua_ == nullptr) throw std::runtime_error("this Lua does not take our memory");
@@ -263,13 +262,8 @@ int Interpreter::load(std::string_view script) {
     if (each.text.data() == script.data()) return each.function;
   }
   restore_memory();
-  std::string text(script);
-  for (const Patch& each : mistakes_) {
-    const std::size_t at = text.find(each.before);
-    if (at != std::string::npos) text.replace(at, each.before.size(), each.after);
-  }
-  if (luaL_loadbuffer(lua_, text.data(), text.size(), "@script") != 0) {
-    throw std::runtime_error(std::string(text_at(lua_, -1)) + " in " + text);
+  if (luaL_loadbuffer(lua_, script.data(), script.size(), "@script") != 0) {
+    throw std::runtime_error(std::string(text_at(lua_, -1)) + " in " + std::string(script));
   }
   scripts_.push_back({script, luaL_ref(lua_, LUA_REGISTRYINDEX)});
   parsed_.assign(&memory_[0], &memory_[used_]);

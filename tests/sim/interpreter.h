@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "keyspace.h"
-#include "mutation.h"
 #include "redis/wire/resp.h"
 
 struct lua_State;
@@ -22,8 +21,7 @@ namespace redlock::sim {
 
 class Interpreter {
  public:
-  /// The scripts have these mistakes. Throws if one of them fits into no script.
-  explicit Interpreter(Patches mistakes);
+  Interpreter();
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
@@ -46,7 +44,6 @@ class Interpreter {
   void look_for_undeclared(Words words);
   static int run_command(lua_State* lua, bool raises);
 
-  Patches mistakes_;
   std::unique_ptr<std::byte[]> memory_;
   std::size_t used_ = 0;
   std::vector<std::byte> parsed_;  ///< the memory after the last script was parsed

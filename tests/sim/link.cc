@@ -45,7 +45,7 @@ void Link::ask(const lock::Ask& ask, lock::Instant now) {
     return;
   }
   if (lock::is_release(ask.op())) {
-    if (ends_.mutation != Mutation::unsent_kept) pipeline_.cancel_unsent(ask.attempt);
+    pipeline_.cancel_unsent(ask.attempt);
     if (state_ == State::ready) flush(now);  // what had to wait for these
     if (!pipeline_.sent_attempts().contains(ask.attempt)) {
       ready_.push_back({ask, now, lock::Missing{}});

@@ -33,7 +33,6 @@ class Link {
     std::uint32_t client = 0;
     std::uint8_t server = 0;
     std::uint32_t session = 0;
-    Mutation mutation = Mutation::none;
   };
   /// A new process has no connection yet.
   void begin(const Ends& ends);

@@ -6,9 +6,7 @@
 //   redlock_sim --seed N [-v]                   one; with -v everything that happens in it
 //   redlock_sim --search [-n STEPS]             all that two clients and three servers can do
 //
-//   --mutation NAME                             with a known mistake made (see mutation.h)
 //   --only CHECK                                looks for violations of one check alone
-//   --roll-outs                                 only the schedules in which lists of servers change
 //
 // Exit status: 0 all is well, 1 a violation, 64 usage.
 #include <chrono>
@@ -101,20 +99,16 @@ void print_violation(World& world, const Schedule& schedule, const Result& resul
 }
 
 /// True if there was no violation.
-bool run(const Options& options, bool whole, bool only_roll_outs) {
-  check_mistakes();
+bool run(const Options& options, bool whole) {
   const auto began = std::chrono::steady_clock::now();
-  const auto world = std::make_unique<World>(options.mistake);
+  const auto world = std::make_unique<World>();
   world->look_only_for(options.only);
   Schedule schedule;
   std::uint64_t events = 0;
   std::uint64_t jobs = 0;
-  std::uint64_t count = 0;
   for (std::uint64_t seed = options.first; seed <= options.last; ++seed) {
     schedule.draw(seed);
-    if (only_roll_outs && !schedule.rolls_out) continue;
     const Result result = world->run(schedule, whole);
-    ++count;
     events += result.events;
     jobs += result.jobs;
     if (whole) {
@@ -129,7 +123,7 @@ bool run(const Options& options, bool whole, bool only_roll_outs) {
     return false;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  const auto schedules = static_cast<double>(count);
+  const auto schedules = static_cast<double>(options.last - options.first + 1);
   std::printf(
       "%.0f schedules, %llu events, %llu jobs, no violation; %.0f schedules/s of %.0f events\n",
       schedules, static_cast<unsigned long long>(events), static_cast<unsigned long long>(jobs),
@@ -143,19 +137,16 @@ int main(int argc, char** argv) {
   Options options{.last = 0};
   bool verbose = false;
   bool searches = false;
-  bool only_roll_outs = false;
-  const std::pair<std::string_view, bool*> flags[] = {
-      {"-v", &verbose}, {"--search", &searches}, {"--roll-outs", &only_roll_outs}};
+  const std::pair<std::string_view, bool*> flags[] = {{"-v", &verbose}, {"--search", &searches}};
   if (!read_options({argv, static_cast<std::size_t>(argc)}, options, flags)) {
     std::fputs(
-        "usage: redlock_sim [-n COUNT | --seeds FROM..TO | --seed N [-v]] [--only CHECK]"
-        " [--roll-outs] [--mutation NAME]\n"
-        "       redlock_sim --search [-n STEPS] [--only SITUATION] [--mutation NAME]\n",
+        "usage: redlock_sim [-n COUNT | --seeds FROM..TO | --seed N [-v]] [--only CHECK]\n"
+        "       redlock_sim --search [-n STEPS] [--only SITUATION]\n",
         stderr);
     return 64;
   }
   if (options.last == 0) options.last = searches ? 8 : 20'000;
-  const bool well = searches ? search(options.mistake, options.last, options.only)
-                             : run(options, verbose && options.one(), only_roll_outs);
+  const bool well =
+      searches ? search(options.last, options.only) : run(options, verbose && options.one());
   return well ? 0 : 1;
 }

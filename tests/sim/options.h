@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What both simulators understand: -n COUNT, --seed N, --seeds FROM..TO, --only NAME, --mutation
-// NAME.
+// What both simulators understand: -n COUNT, --seed N, --seeds FROM..TO, --only NAME.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +10,12 @@
 #include <string_view>
 #include <utility>
 
-#include "mutation.h"
-
 namespace redlock::sim {
 
 struct Options {
   std::uint64_t first = 1;
   std::uint64_t last = 1;
   std::string_view only{};
-  Mistake mistake{};
 
   [[nodiscard]] bool one() const { return first == last; }
 };
@@ -36,11 +32,8 @@ inline bool read_option(std::string_view word, std::string_view value, Options& 
     return read_number(value.substr(0, dots), options.first) &&
            read_number(dots == value.npos ? value : value.substr(dots + 2), options.last);
   }
-  if (word == "--only") options.only = value;
-  if (word != "--mutation") return word == "--only";
-  const auto mistake = mistake_named(value);
-  options.mistake = mistake.value_or(Mistake{});
-  return mistake.has_value();
+  options.only = value;
+  return word == "--only";
 }
 
 /// `flags`: words without a value, and where to note them. False: not understood.

@@ -56,29 +56,9 @@ Request encode_owners_release(Token token, const redis::LockContext& context) {
                           .commands};
 }
 
-std::string lock_key(std::size_t lock) {
-  return std::string(1, static_cast<char>('a' + lock));
-}
-
 bool is_released(const lock::Answer& answer) {
   const auto* released = std::get_if<lock::Released>(&answer);
   return released != nullptr && !released->cooling && !released->kept;
-}
-
-bool waits_for_replicas(lock::Op op, Mutation mutation) {
-  if (op == lock::Op::renew && mutation == Mutation::renewals_unwaited) return false;
-  return redis::is_replicated(op);
-}
-
-lock::Answer without_replicas(const lock::Answer& answer, Mutation mutation) {
-  if (mutation == Mutation::unreplicated_counts) return answer;
-  lock::Answer counts =
-      redis::read_waited(answer, {.type = redis::Value::Type::integer, .integer = 0}, 1);
-  auto* const too_few = std::get_if<lock::Unreachable>(&counts);
-  if (too_few != nullptr && mutation == Mutation::unreplicated_is_unsent) {
-    too_few->maybe_applied = false;
-  }
-  return counts;
 }
 
 }  // namespace redlock::sim

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "lock/vote.h"
-#include "mutation.h"
 #include "redis/requests/request.h"
 #include "token.h"
 
@@ -89,14 +88,7 @@ Request describe(const lock::Ask& ask, const redis::LockContext& context,
 /// `redlock release NAME TOKEN`, by the owner of a lock that another process keeps.
 Request encode_owners_release(Token token, const redis::LockContext& context);
 
-/// Of the lock with that number: "a".
-std::string lock_key(std::size_t lock);
 /// A release that left nothing, neither a cooling key nor another's hold.
 bool is_released(const lock::Answer& answer);
-
-/// The server waits until its replica has the result of such a request.
-bool waits_for_replicas(lock::Op op, Mutation mutation);
-/// … and if the replica has not got it in time, it is worth no more than this.
-lock::Answer without_replicas(const lock::Answer& answer, Mutation mutation);
 
 }  // namespace redlock::sim

@@ -7,8 +7,8 @@ namespace redlock::sim {
 
 using namespace std::chrono_literals;
 
-void Run::begin(const lock::Plan& plan, redis::LockContext context, lock::Duration connect_timeout,
-                Mutation mutation) {
+void Run::begin(const lock::Plan& plan, redis::LockContext context,
+                lock::Duration connect_timeout) {
   session_.emplace(plan, clock_.now(now()));
   drive_.emplace(*session_, *this);
   servers_ = plan.servers;
@@ -21,8 +21,7 @@ void Run::begin(const lock::Plan& plan, redis::LockContext context, lock::Durati
                      .server_timeout = plan.server_timeout,
                      .client = client_,
                      .server = static_cast<std::uint8_t>(first_server_ + i),
-                     .session = runs_,
-                     .mutation = mutation});
+                     .session = runs_});
   }
   arrivals_.clear();
   next_arrival_ = 0;

@@ -51,8 +51,7 @@ class Run : public lock::Performer {
   ~Run() = default;
 
   /// A new redlock, without its first turn. The caller has set tokens_ and counted it in runs_.
-  void begin(const lock::Plan& plan, redis::LockContext context, lock::Duration connect_timeout,
-             Mutation mutation = Mutation::none);
+  void begin(const lock::Plan& plan, redis::LockContext context, lock::Duration connect_timeout);
   /// One turn of the loop, as Runner::turn. Not while it is stopped.
   void turn();
   void run_turn(lock::Instant local);

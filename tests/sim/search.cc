@@ -45,16 +45,15 @@ struct Step {
 
 class Search final : public lock::Performer, public Transport {
  public:
-  Search(const Mistake& mistake, const Situation& situation)
-      : mistake_(mistake), interpreter_(mistake.patches), situation_(situation) {
+  explicit Search(const Situation& situation) : situation_(situation) {
     describe();
     state_.left = situation;
-    state_.checks.reset(schedule_, mistake.mutation, state_.now);
+    state_.checks.reset(schedule_, state_.now);
     for (std::uint32_t i = 0; i < kServers; ++i) {
       const Clock clock(0, milliseconds(kStartMs));
       const auto started =
           static_cast<std::int64_t>(kStartMs) - schedule_.restart_grace / milliseconds(1) * 3;
-      state_.servers[i].reset(i, clock, started, lock_key(0), settings_, interpreter_);
+      state_.servers[i].reset(i, clock, started, lock_name(0), settings_, interpreter_);
       state_.servers[i].set_fence(kStartMs - 100'000, true);
     }
     start(0, 0);
@@ -241,7 +240,7 @@ class Search final : public lock::Performer, public Transport {
                           .seed = index};
     client.session.emplace(plan, local(index));
     client.tokens.begin(static_cast<std::uint32_t>(index), 1, {}, kNoToken);
-    client.context = lock_context(lock_key(0), client.tokens.waiter(), settings_);
+    client.context = lock_context(lock_name(0), client.tokens.waiter(), settings_);
     for (std::size_t s = 0; s < kServers; ++s) {
       client.links[s].begin({.transport = this,
                              .context = &client.context,
@@ -414,7 +413,6 @@ class Search final : public lock::Performer, public Transport {
     turn(index);
   }
 
-  Mistake mistake_;
   Interpreter interpreter_;
   Situation situation_;
   LockSettings settings_;
@@ -431,11 +429,11 @@ class Search final : public lock::Performer, public Transport {
 
 }  // namespace
 
-bool search(const Mistake& mistake, std::size_t most_steps, std::string_view only) {
+bool search(std::size_t most_steps, std::string_view only) {
   const auto began = std::chrono::steady_clock::now();
   for (const Situation& situation : kSituations) {
     if (situation.name.find(only) == std::string_view::npos) continue;
-    Search search(mistake, situation);
+    Search search(situation);
     for (std::size_t steps = 1; steps <= most_steps; ++steps) {
       if (!search.look(steps)) return false;
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;

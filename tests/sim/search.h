@@ -13,7 +13,6 @@
 #include "checks.h"
 #include "link.h"
 #include "lock/session.h"
-#include "mutation.h"
 #include "request.h"
 #include "server.h"
 
@@ -91,6 +90,6 @@ struct State {
 /// Looks at all states that two redlocks and three servers can reach within `most_steps`, in the
 /// situation with that name ("": in each), and prints how many there are. False: it has found a
 /// violation, with as few steps as possible, and printed it.
-bool search(const Mistake& mistake, std::size_t most_steps, std::string_view only);
+bool search(std::size_t most_steps, std::string_view only);
 
 }  // namespace redlock::sim

@@ -180,12 +180,11 @@ void Server::lose_primary(Time now) {
   ++memory_;
 }
 
-void Server::promote(Time now, bool noticed) {
+void Server::promote(Time now) {
   std::swap(clock_, replica_clock_);
   const std::int64_t started = std::exchange(replica_started_ms_, now_ms(now));
   ++memory_;  // by the new clock, a lock may end earlier than was foreseen while nobody answered
-  keyspace_.identity.started_ms = started;
-  if (noticed) begin_life(started);
+  begin_life(started);
 }
 
 void Server::set_foreign(Token value, std::int64_t ttl_ms, Time now) {

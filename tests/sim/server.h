@@ -51,9 +51,9 @@ class Server {
   void hold_replica(Time until) { replica_held_ = until; }
   /// The server is dead. There is what its replica has, and nobody answers until promote().
   void lose_primary(Time now);
-  /// The replica, which has been up for long, is in its place, and the dead server its replica.
-  /// `noticed`: under a run_id of its own, as it should be.
-  void promote(Time now, bool noticed);
+  /// The replica, which has been up for long, is in its place under a run_id of its own, and the
+  /// dead server its replica.
+  void promote(Time now);
   void set_replica(const Clock& clock) { replica_clock_ = clock; }
   /// How long it keeps the token, as far as the data of now goes and by its replica's clock, in ms.
   [[nodiscard]] std::int64_t left(Token token, Time now) const;

@@ -35,6 +35,7 @@ class Story {
 inline std::string client_name(std::size_t client) {
   return std::string(1, static_cast<char>('A' + client));
 }
+/// It is the lock's key, too.
 inline std::string lock_name(std::size_t lock) {
   return std::string(1, static_cast<char>('a' + lock));
 }

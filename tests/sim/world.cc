@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "redis/requests/answer.h"
+
 namespace redlock::sim {
 
 using namespace std::chrono_literals;
@@ -18,16 +20,11 @@ bool remembers(const lock::Answer& answer) {
 
 }  // namespace
 
-World::World(const Mistake& mistake)
-    : network_(timeline_, random_, *this), interpreter_(mistake.patches) {
-  scene_.mutation = mistake.mutation;
-}
-
 void World::set_up() {
   timeline_ = {};
   network_.reset(schedule_->timing.ttl, schedule_->break_percent);
   for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
-    checks_[lock].reset(*schedule_, scene_.mutation, timeline_.now());
+    checks_[lock].reset(*schedule_, timeline_.now());
   }
   scene_.schedule = schedule_;
   scene_.network = &network_;
@@ -66,7 +63,7 @@ void World::set_up_server(std::size_t index, std::uint8_t lock) {
   const ServerHost& host = schedule_->server[index];
   const Clock clock(host.rate, std::chrono::milliseconds(kStartMs) + host.wall_offset);
   const std::int64_t started = (clock.shown(0s) - host.up_for).count() / 1'000'000;
-  server.reset(static_cast<std::uint32_t>(index), clock, started, lock_key(lock), scene_.settings,
+  server.reset(static_cast<std::uint32_t>(index), clock, started, lock_name(lock), scene_.settings,
                interpreter_);
   server.set_wake([this, index](Waiter waiter, lock::Duration in) {
     return clients_[client_of(waiter)].publish(static_cast<std::uint8_t>(index), session_of(waiter),
@@ -163,10 +160,6 @@ void World::serve(ConnectionId id, const Request& request) {
   const Token before = releases ? server.owner(timeline_.now()) : kNoToken;
   const bool lasts = releases && server.lasts(before, timeline_.now() + 1ms);
   lock::Answer answer = server.execute(request, timeline_.now());
-  auto* const granted = std::get_if<lock::Granted>(&answer);
-  if (granted != nullptr && scene_.mutation == Mutation::uptime_untold) {
-    granted->distrusted_for = 0s;
-  }
   if (lasts && plain(before) != request.token && !is_listed(before) &&
       server.owner(timeline_.now()) != before) {
     checks_[lock].fail("touched", server_name(address) + " changes " + token_text(before) +
@@ -202,10 +195,11 @@ void World::respond(ConnectionId id, const Request& request, lock::Answer answer
     if (random_.percent(5)) lag = random_.between(lag, schedule_->server_timeout);
     const Time has = keys(lock, server).replicate(now, lag);
     const Time limit = now + schedule_->server_timeout / 2;
-    const bool waits = schedule_->waits_for_replicas && !request.joins_queue &&
-                       waits_for_replicas(request.op, scene_.mutation);
+    const bool waits =
+        schedule_->waits_for_replicas && !request.joins_queue && redis::is_replicated(request.op);
     if (waits) at = std::min(has, limit);
-    if (waits && has > limit) answer = without_replicas(answer, scene_.mutation);
+    const redis::Value none{.type = redis::Value::Type::integer};
+    if (waits && has > limit) answer = redis::read_waited(answer, none, 1);
   }
   if (request.op == lock::Op::acquire && std::holds_alternative<lock::Granted>(answer)) {
     checks_[lock].granted(server, request.hold);

@@ -32,7 +32,7 @@ struct Result {
 
 class World final : public NetworkUser {
  public:
-  explicit World(const Mistake& mistake);
+  World() : network_(timeline_, random_, *this) {}
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 

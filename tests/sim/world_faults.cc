@@ -148,7 +148,7 @@ void World::come_back(const Fault& fault) {
   const std::uint8_t server = real(fault.server);
   each_lock(server, [&](Server& each) {
     if (fault.kind == Kind::fail_over) {
-      each.promote(timeline_.now(), scene_.mutation != Mutation::fail_over_unseen);
+      each.promote(timeline_.now());
     } else {
       each.restart(how(fault.kind), timeline_.now());
     }

@@ -133,7 +133,7 @@ void World::carry_out_release(Token token, std::uint8_t index) {
   if (!is_up(index)) return;
   Server& server = keys_of(token, index);
   const redis::LockContext context =
-      lock_context(lock_key(lock_of(token)), kNoWaiter, scene_.settings);
+      lock_context(lock_name(lock_of(token)), kNoWaiter, scene_.settings);
   const bool released =
       is_released(server.execute(encode_owners_release(token, context), timeline_.now()));
   const bool owed = std::ranges::any_of(owed_, [&](const Owed& each) {

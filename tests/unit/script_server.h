@@ -39,7 +39,7 @@ class Server {
 
   /// The reply to the request of the flight.
   Value ask(const Flight& flight) {
-    static sim::Interpreter interpreter{{}};
+    static sim::Interpreter interpreter;
     Value answer;
     for (std::size_t at = 0; at < flight.commands.size(); ++at) {
       const Command& command = flight.commands[at];

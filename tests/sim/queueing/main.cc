@@ -2,11 +2,10 @@
 //
 // redlock_queue_sim: waiters of the real src/lock in the queue, in named situations.
 //
-//   redlock_queue_sim [-n SEEDS] [--seed N] [--only NAME] [--mutation NAME]
+//   redlock_queue_sim [-n SEEDS] [--seed N] [--only NAME]
 //
 // runs every scenario with the seeds 1 to SEEDS (2), those that take long with some of them, or
-// with one seed, and prints what it measured with the last one. --mutation makes a mistake in the
-// servers (see ../mutation.h).
+// with one seed, and prints what it measured with the last one.
 //
 // Exit status: 0 all limits are kept, 1 one is not, 64 usage.
 #include <chrono>
@@ -31,7 +30,6 @@ bool run(const Scenario& scenario, const Options& options) {
     if (!options.one() && seed % scenario.every != 0) continue;
     Settings settings = scenario.settings;
     settings.seed = seed;
-    settings.mistake = options.mistake;
     World world(settings);
     const Result result = scenario.run(world);
     notes = result.notes();
@@ -54,10 +52,8 @@ bool run(const Scenario& scenario, const Options& options) {
 int main(int argc, char** argv) {
   Options options{.last = 2};
   if (!redlock::sim::read_options({argv, static_cast<std::size_t>(argc)}, options, {})) {
-    std::fputs(
-        "usage: redlock_queue_sim [-n SEEDS | --seed N | --seeds FROM..TO] [--only NAME] "
-        "[--mutation NAME]\n",
-        stderr);
+    std::fputs("usage: redlock_queue_sim [-n SEEDS | --seed N | --seeds FROM..TO] [--only NAME]\n",
+               stderr);
     return 64;
   }
   bool well = true;

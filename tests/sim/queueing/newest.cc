@@ -2,6 +2,7 @@
 //
 // --newest, --build and --replace: who goes on, who gives way, and that nobody is lost by it.
 #include <algorithm>
+#include <functional>
 
 #include "queueing/scenario.h"
 
@@ -16,21 +17,15 @@ const ProcessPlan kNewestRun{.distance = {.jitter = 2ms}, .newest = true};
 
 template <class Is>
 std::size_t count_newest(const World& world, Is is) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      world.processes(), [&](const auto& each) { return each->plan().newest && is(*each); }));
-}
-
-bool ran(const Process& process) {
-  return process.ran();
-}
-bool waits(const Process& process) {
-  return process.waits();
+  return static_cast<std::size_t>(std::ranges::count_if(world.processes(), [&](const auto& each) {
+    return each->plan().newest && std::invoke(is, *each);
+  }));
 }
 
 /// Of those with --newest, one ran, the others are gone, and none of them came when that one was in
 /// line already.
 void judge(World& world, Result& result) {
-  const std::size_t runs = count_newest(world, ran);
+  const std::size_t runs = count_newest(world, &Process::ran);
   result.demand(runs == 1, std::to_string(runs) + " with --newest ran");
   const std::size_t left = count_newest(
       world, [](const Process& each) { return !each.ran() && each.state() != State::superseded; });
@@ -55,7 +50,7 @@ Result newest_of_many(World& world) {
   start_waiters(world, 3, 300ms, 300ms);
   // Whoever misses a message finds out with its next request, within 1.7 s.
   world.run_until(world.settings().publishes_lost > 0 ? 3s : 2100ms);
-  const std::size_t left = count_newest(world, waits);
+  const std::size_t left = count_newest(world, &Process::waits);
   Result result = serve_all(world, 30s);
   judge(world, result);
   return result.demand(left == 1, std::to_string(left) + " still waited after the last one came")
@@ -140,7 +135,7 @@ Result newest_cost(World& world) {
     world.run_until(world.now() + 2s);
     const std::size_t cost = world.numbers().evals;
     if (first == 0) first = cost;
-    const std::size_t wait = count_newest(world, waits);
+    const std::size_t wait = count_newest(world, &Process::waits);
     result.demand(cost < first + first / 5, std::to_string(cost) + " EVALs for 100, after " +
                                                 std::to_string(first) + " for the first");
     result.note(std::to_string(cost / 100 / world.hosts().size()) + " EVALs for each and server");
@@ -202,7 +197,7 @@ Result cancelling(World& world) {
   plan.job = 20s;
   start_waiters(world, 20, 0s, 300ms, plan);
   world.run_until(12s);
-  const std::size_t wait = count_newest(world, waits);
+  const std::size_t wait = count_newest(world, &Process::waits);
   const Process& last = *world.processes().back();
   return Result(world.numbers(), {.inversions = 20, .slow_per_cent = 100})
       .demand(last.ran() && last.alive(), "the last one does not run")

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "queueing/world.h"
+#include "story.h"
 
 namespace redlock::sim::queueing {
 
@@ -50,7 +51,7 @@ void Process::start() {
   if (plan_.tries_once) plan.patience = {lock::Duration::zero(), 10s};
   ++runs_;
   tokens_.begin(number_ >> 10U, number_ & 0x3ffU, plan_.mode, kNoToken);
-  redis::LockContext context = lock_context(lock_key(0), waiter_, world_.lock_settings());
+  redis::LockContext context = lock_context(lock_name(0), waiter_, world_.lock_settings());
   context.restart_grace = plan_.restart_grace_s * 1s;
   context.newest = plan_.newest;
   context.build = plan_.build;

@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "story.h"
+
 namespace redlock::sim::queueing {
 
 using namespace std::chrono_literals;
@@ -31,12 +33,11 @@ World::World(const Settings& settings)
     : settings_(settings),
       lock_settings_{0, settings.ttl / 1ms},
       random_(settings.seed),
-      network_(timeline_, random_, *this),
-      interpreter_(settings.mistake.patches) {
+      network_(timeline_, random_, *this) {
   network_.reset(settings.ttl, 0);
   for (std::uint8_t i = 0; i < settings.servers; ++i) {
     Server& server = hosts_.emplace_back(i, network_).server();
-    server.reset(i, Clock(0, kStart), (kStart - kUpFor) / 1ms, lock_key(0), lock_settings_,
+    server.reset(i, Clock(0, kStart), (kStart - kUpFor) / 1ms, lock_name(0), lock_settings_,
                  interpreter_);
     // The lock was used before, so the servers agree on the next number.
     server.set_fence(41, true);

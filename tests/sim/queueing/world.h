@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "clock.h"
-#include "mutation.h"
 #include "queueing/host.h"
 #include "queueing/process.h"
 #include "random.h"
@@ -28,7 +27,6 @@ struct Settings {
   lock::Duration timeout = std::chrono::milliseconds(200);
   std::uint32_t publishes_lost = 0;  ///< per cent
   std::uint64_t seed = 1;
-  Mistake mistake{};
 };
 
 /// What is measured.

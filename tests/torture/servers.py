@@ -90,10 +90,17 @@ class Server:
             "found[#found + 1] = redis.call('PTTL', key) .. ' ' .. key end "
             "return found"
         )
-        asking = await asyncio.create_subprocess_exec(
-            "redis-cli", "-s", self.socket, "--raw", "EVAL", script, "0",
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE)  # fmt: skip
-        output, _ = await asyncio.wait_for(asking.communicate(), BOUND)
-        if asking.returncode != 0:
-            raise RuntimeError(f"server {self.number} does not list its keys")
-        return [line.split(" ", 1) for line in output.decode().splitlines() if line]
+        reader, writer = await asyncio.open_unix_connection(self.socket)
+        writer.write(f'EVAL "{script}" 0\r\n'.encode())
+        found = await asyncio.wait_for(read_list(reader), BOUND)
+        writer.close()
+        return [each.split(" ", 1) for each in found]
+
+
+async def read_list(reader):
+    """A reply that is a list of words or nulls."""
+    words = []
+    for _ in range(int((await reader.readline())[1:])):
+        size = int((await reader.readline())[1:])
+        words.append(None if size < 0 else (await reader.readexactly(size + 2))[:-2].decode())
+    return words

@@ -9,6 +9,7 @@ import urllib.parse
 import processes
 from chaos import Chaos
 from contender import Contender
+from servers import read_list
 
 LOCK = "soak"
 MOST_STOPPED = 2  # servers at a time
@@ -144,12 +145,3 @@ class QueueWatch:
             if waiter.process is not None and waiter.process.pid == pid:
                 return waiter.run
         return None
-
-
-async def read_list(reader):
-    """A reply that is a list of words or nulls."""
-    words = []
-    for _ in range(int((await reader.readline())[1:])):
-        size = int((await reader.readline())[1:])
-        words.append(None if size < 0 else (await reader.readexactly(size + 2))[:-2].decode())
-    return words

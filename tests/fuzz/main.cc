@@ -186,11 +186,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 #else
 
-static std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 static int run_all(int argc, char** argv) {
   const std::string only = argc > 1 ? argv[1] : "";
   if (!only.empty() && find_target(only) == nullptr) return 64;
@@ -200,7 +195,10 @@ static int run_all(int argc, char** argv) {
   for (const Target& target : kTargets) {
     if (!only.empty() && target.name != only) continue;
     std::vector<std::string> seeds;
-    for (int word = 2; word < argc; ++word) seeds.push_back(content_of(argv[word]));
+    for (int word = 2; word < argc; ++word) {
+      std::ifstream file(argv[word], std::ios::binary);
+      seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
     if (argc < 3) seeds = seeds_of(target.name);
     require(argc > 2 || seeds.size() > 1, "each target has seeds");
     for (const std::string& seed : seeds) run(target, seed);

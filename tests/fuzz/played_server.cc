@@ -70,25 +70,6 @@ std::string_view script_of(std::string_view hash) {
   return {};
 }
 
-/// One text for each script, as the interpreter wants it.
-std::string_view interned(const std::string& text) {
-  static std::set<std::string> all;
-  return *all.insert(text).first;
-}
-
-/// The reply has old texts where its kind needs none.
-redis::Value as_value(const sim::CommandReply& reply) {
-  using Type = redis::Value::Type;
-  switch (reply.kind) {
-    case sim::CommandReply::Kind::integer:
-      return {.type = Type::integer, .integer = reply.integer};
-    case sim::CommandReply::Kind::error:
-      return {.type = Type::error, .text = std::string(reply.text)};
-    default:
-      return {.type = Type::status, .text = "OK"};
-  }
-}
-
 redis::Value text(std::string_view content) {
   return {.type = redis::Value::Type::string, .text = std::string(content)};
 }
@@ -151,8 +132,7 @@ bool PlayedServer::has(const std::string& token, Instant now) const {
 redis::Value PlayedServer::execute(std::size_t stream, const std::vector<redis::Value>& command) {
   std::vector<std::string_view> words;
   for (const redis::Value& word : command) words.push_back(word.text);
-  const redis::Value none{.type = redis::Value::Type::error, .text = "ERR unknown command"};
-  if (words.empty()) return none;
+  if (words.empty()) return {.type = redis::Value::Type::error, .text = "ERR unknown command"};
   if (words[0] == "SUBSCRIBE" && words.size() == 2) {
     streams_[stream].channels.emplace(words[1]);
     return {.type = redis::Value::Type::array,
@@ -161,15 +141,17 @@ redis::Value PlayedServer::execute(std::size_t stream, const std::vector<redis::
                          {.type = redis::Value::Type::integer, .integer = 1}}};
   }
   if (words[0] == "WAIT") return {.type = redis::Value::Type::integer, .integer = 1};
+  static sim::Interpreter interpreter;
   const bool by_hash = words[0] == "EVALSHA";
-  if (!by_hash && words[0] != "EVAL") return as_value(keys_.run(words));
+  if (!by_hash && words[0] != "EVAL") {
+    return interpreter.eval(keys_, "return redis.pcall(unpack(ARGV))", {}, words);
+  }
   require(words.size() > 2, "EVAL has a script and keys");
-  const std::string_view script = by_hash ? script_of(words[1]) : interned(std::string(words[1]));
+  const std::string_view script = by_hash ? script_of(words[1]) : words[1];
   const auto count = static_cast<std::size_t>(words[2].front() - '0');
   if (by_hash && (!knows_scripts_ || script.empty())) {
     return {.type = redis::Value::Type::error, .text = "NOSCRIPT No matching script."};
   }
-  static sim::Interpreter interpreter{{}};
   const sim::Words all(words);
   return interpreter.eval(keys_, script, all.subspan(3, count), all.subspan(3 + count));
 }

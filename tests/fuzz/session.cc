@@ -161,7 +161,7 @@ class Game final : private lock::Performer {
       next = std::min(next, all_servers()[i].deadline(now_));
     }
     if (job_) next = std::min(next, job_->ends);
-    if (tree_) next = std::min(next, tree_->ends);
+    if (tree_) next = std::min(next, *tree_);
     if (!signalled_ && scene_.signal_at > 0s) next = std::min(next, kStart + scene_.signal_at);
     if (next <= now_) {
       require(++idle_ < 100, "a run does not spin");
@@ -195,7 +195,7 @@ class Game final : private lock::Performer {
       const Job ended = *std::exchange(job_, std::nullopt);
       drive_.step(lock::JobExited{ended.status, ended.end}, now_);
     }
-    if (!job_ && tree_ && (now_ >= tree_->ends || !scene_.lingers)) tree_.reset();
+    if (!job_ && tree_ && (now_ >= *tree_ || !scene_.lingers)) tree_.reset();
     if (token_ && !job_ && !tree_ && session_.watching_tree()) {
       drive_.step(lock::JobTreeGone{}, now_);
     }
@@ -206,7 +206,7 @@ class Game final : private lock::Performer {
     if (job_ && job_->ends > now_ + 5ms) {
       *job_ = {now_ + 5ms, 128 + signal, lock::JobEnd::as_told};
     }
-    if (tree_) tree_->ends = std::min(tree_->ends, now_ + 10ms);
+    if (tree_) tree_ = std::min(*tree_, now_ + 10ms);
   }
 
   /// A quorum has granted what we have, as long as our lease lasts.
@@ -263,7 +263,7 @@ class Game final : private lock::Performer {
     token_ = servers_.token(spawn.attempt);
     const int status = scene_.settings.hold_on_failure > 0s ? 3 : 0;
     job_ = Job{now_ + scene_.job_length, status, lock::JobEnd::by_itself};
-    tree_ = Tree{now_ + scene_.job_length + 2s};
+    tree_ = now_ + scene_.job_length + 2s;
     drive_.step(lock::JobStarted{}, now_);
   }
 
@@ -271,9 +271,6 @@ class Game final : private lock::Performer {
     Instant ends;
     int status;
     lock::JobEnd end;
-  };
-  struct Tree {
-    Instant ends;
   };
 
   Bytes script_;
@@ -287,7 +284,7 @@ class Game final : private lock::Performer {
   os::Stderr out_;
   diag::Reporter reporter_;
   std::optional<Job> job_;
-  std::optional<Tree> tree_;
+  std::optional<Instant> tree_;  ///< when the last process of the job ends
   std::optional<std::string> token_;
   bool signalled_ = false;
   bool killed_ = false;

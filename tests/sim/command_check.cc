@@ -17,7 +17,6 @@
 #include <exception>
 #include <initializer_list>
 #include <map>
-#include <set>
 #include <span>
 #include <sstream>
 #include <stdexcept>
@@ -215,9 +214,7 @@ class Check {
     ++count_;
     if (words[0] != "EVAL") return interpreter_.eval(keys_, kByScript, {}, words);
     const std::size_t keys = words[2] == "2" ? 2 : 0;
-    // The interpreter knows a script by its place.
-    const std::string& script = *scripts_.emplace(words[1]).first;
-    return interpreter_.eval(keys_, script, words.subspan(3, keys), words.subspan(3 + keys));
+    return interpreter_.eval(keys_, words[1], words.subspan(3, keys), words.subspan(3 + keys));
   }
 
   /// Of errors only the first word: the wording differs between versions.
@@ -247,7 +244,6 @@ class Check {
   sim::Random random_;
   sim::Keyspace keys_;
   sim::Interpreter interpreter_;
-  std::set<std::string> scripts_;
   std::size_t count_ = 0;
 };
 

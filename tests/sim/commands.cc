@@ -197,36 +197,26 @@ void hstrlen(Keyspace& keys, Words words) {
   keys.integer(size_of(value_of(keys.find(words[1], Type::hash), words[2])));
 }
 
+/// No script adds several members.
 void zadd(Keyspace& keys, Words words) {
   const bool only_new = is_word(words[2], "NX");
   const bool only_known = is_word(words[2], "XX");
-  const Words pairs = words.subspan(only_new || only_known ? 3 : 2);
-  if (pairs.empty() || pairs.size() % 2 != 0) return keys.fail(kSyntax);
-  for (std::size_t i = 0; i < pairs.size(); i += 2) {
-    if (!read_double(pairs[i])) return keys.fail(kNotFloat);
-  }
+  const Words pair = words.subspan(only_new || only_known ? 3 : 2);
+  if (pair.size() != 2) return keys.fail(kSyntax);
+  const auto score = read_double(pair[0]);
+  if (!score) return keys.fail(kNotFloat);
   if (only_known && keys.find(words[1]) == nullptr) return keys.integer(0);
   Key* const key = keys.find_or_make(words[1], Type::zset);
   if (key == nullptr) return;
-  std::int64_t added = 0;
-  for (std::size_t i = 0; i < pairs.size(); i += 2) {
-    const double score = *read_double(pairs[i]);
-    const std::string_view name = pairs[i + 1];
-    const auto known = key->find_member(name);
-    if (known == key->members.end()) {
-      if (only_known) continue;
-      ++added;
-    } else if (only_new || known->score == score) {
-      continue;
-    } else {
-      key->members.erase(known);
-    }
-    const auto place = std::ranges::partition_point(key->members, [&](const Member& each) {
-      return each.score != score ? each.score < score : each.name < name;
-    });
-    key->members.insert(place, {score, std::string(name)});
-  }
-  keys.integer(added);
+  const auto known = key->find_member(pair[1]);
+  const bool is_new = known == key->members.end();
+  if (is_new ? only_known : only_new || known->score == *score) return keys.integer(0);
+  if (!is_new) key->members.erase(known);
+  const auto place = std::ranges::partition_point(key->members, [&](const Member& each) {
+    return each.score != *score ? each.score < *score : each.name < pair[1];
+  });
+  key->members.insert(place, {*score, std::string(pair[1])});
+  keys.integer(is_new ? 1 : 0);
 }
 
 void zrem(Keyspace& keys, Words words) {

@@ -259,13 +259,13 @@ int Interpreter::run_command(lua_State* lua, bool raises) {
 
 int Interpreter::load(std::string_view script) {
   for (const Script& each : scripts_) {
-    if (each.text.data() == script.data()) return each.function;
+    if (each.text == script) return each.function;
   }
   restore_memory();
   if (luaL_loadbuffer(lua_, script.data(), script.size(), "@script") != 0) {
     throw std::runtime_error(std::string(text_at(lua_, -1)) + " in " + std::string(script));
   }
-  scripts_.push_back({script, luaL_ref(lua_, LUA_REGISTRYINDEX)});
+  scripts_.push_back({std::string(script), luaL_ref(lua_, LUA_REGISTRYINDEX)});
   parsed_.assign(&memory_[0], &memory_[used_]);
   return scripts_.back().function;
 }

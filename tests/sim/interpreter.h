@@ -33,8 +33,8 @@ class Interpreter {
 
  private:
   struct Script {
-    std::string_view text;  ///< the embedded one, which is never freed
-    int function;           ///< its place in Lua's registry
+    std::string text;
+    int function;  ///< its place in Lua's registry
   };
 
   static void* allocate(void* self, void* old, std::size_t before, std::size_t size);

@@ -115,7 +115,11 @@ void Client::hear_process(lock::Instant local) {
   if (!session_ || !job_.exited) return;
   job_.exited = false;
   if (queues_) checks().fail("queue", client_name(index_) + " still waits");
-  if (keeping_) return lose_ward(local);
+  if (keeping_) {
+    if (scene_->story->on()) say("has no ward any more");
+    checks().ward_ended(kept_);
+    return step(lock::JobExited{}, local);
+  }
   checks().job_exited(index_, job_.status == 0 && !session_->watching_tree());
   step(lock::JobExited{job_.status, job_.end}, local);
 }
@@ -123,7 +127,10 @@ void Client::hear_process(lock::Instant local) {
 void Client::hear_rest(lock::Instant local) {
   if (std::exchange(told_, false)) step(lock::Notice{}, local);
   if (std::exchange(word_, false) && keeping_) step(lock::Notice{.released = true}, local);
-  warn_ward();
+  if (keeping_ && keeping_->warns() && !std::exchange(warned_, true)) {
+    if (scene_->story->on()) say("tells its ward that the lock is not kept any more");
+    checks().ward_warned(index_, kept_);
+  }
   if (!keeping_ && session_->watching_tree() && !job_.leader && !job_.tree)
     step(lock::JobTreeGone{}, local);
 }

@@ -114,8 +114,6 @@ class Client final : public Run {
   void leave(bool orderly);
   void check_loss();
   void begin_keeping(const lock::Spawn& order);
-  void lose_ward(lock::Instant now);
-  void warn_ward();
   void queue();
   std::optional<Time> subscribes_in(std::uint8_t server) override;
   Time message_delay(std::uint8_t) override { return delay(); }

@@ -242,18 +242,6 @@ void Client::begin_keeping(const lock::Spawn& order) {
   drive_->change_machine(*keeping_);
 }
 
-void Client::lose_ward(lock::Instant local) {
-  if (scene_->story->on()) say("has no ward any more");
-  checks().ward_ended(kept_);
-  step(lock::JobExited{}, local);
-}
-
-void Client::warn_ward() {
-  if (!keeping_ || !keeping_->warns() || std::exchange(warned_, true)) return;
-  if (scene_->story->on()) say("tells its ward that the lock is not kept any more");
-  checks().ward_warned(index_, kept_);
-}
-
 /// A keeper that has warned its ward leaves the lock to expire. Any other keeper has released it.
 void Client::end_keeping() {
   if (scene_->story->on()) say("ends, and leaves the lock to expire");

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "request.h"
 
-#include <utility>
-
-#include "redis/requests/answer.h"
-#include "redis/requests/keys.h"
-#include "redis/requests/request.h"
-
 namespace redlock::sim {
 
 using std::chrono::milliseconds;

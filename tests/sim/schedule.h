@@ -192,7 +192,6 @@ struct Schedule {
   void draw_two_steps(Random& random, std::size_t first);
   void draw_losses(Random& random);
   void draw_fail_over_faults(Random& random, Time apart);
-  void draw_lag(Random& random, const Fault& fail_over);
   [[nodiscard]] Time clocks_apart() const;
   void draw_straddling(Random& random, const Fault& takeover);
   Fault draw_fault(Random& random, std::uint32_t profile) const;

@@ -196,7 +196,13 @@ void Schedule::draw_fail_over_faults(Random& random, Time apart) {
     fault.length = random.between(5ms, timing.ttl / 2);
     if (fences_rise) fault.length = std::max(fault.length, apart);
     faults.push_back(fault);
-    if (random.percent(70)) draw_lag(random, fault);
+    if (!random.percent(70)) continue;
+    // The replica has nothing of what the server did in the time before.
+    Fault lag = fault;
+    lag.kind = Kind::lag;
+    lag.at = std::max<Time>(fault.at - random.between(0s, timing.ttl), {});
+    lag.length = fault.at - lag.at + 1ms;
+    faults.push_back(lag);
   }
 }
 
@@ -229,15 +235,6 @@ void Schedule::draw_steps() {
     fences_rise = false;
     if (steps_forward) fault.kind = Kind::crash_kept;
   }
-}
-
-/// The replica has nothing of what the server did in the time before.
-void Schedule::draw_lag(Random& random, const Fault& fail_over) {
-  Fault fault = fail_over;
-  fault.kind = Kind::lag;
-  fault.at = std::max<Time>(fail_over.at - random.between(0s, timing.ttl), {});
-  fault.length = fail_over.at - fault.at + 1ms;
-  faults.push_back(fault);
 }
 
 }  // namespace redlock::sim

@@ -74,10 +74,17 @@ void Process::end_session() {
 }
 
 void Process::asked(const lock::Ask& ask, lock::Instant) {
-  if (ask.server == 0) count_request();
-  if (ask.op() == lock::Op::leave_queue) {
-    stop_subscribing(static_cast<std::uint8_t>(list_.first + ask.server));
+  if (ask.server == 0) {
+    std::erase_if(asked_at_, [this](Time each) { return each + 1s <= now(); });
+    asked_at_.push_back(now());
+    most_asked_ = std::max(most_asked_, asked_at_.size());
   }
+  if (ask.op() != lock::Op::leave_queue) return;
+  const auto server = static_cast<std::uint8_t>(list_.first + ask.server);
+  not_subscribed(server);
+  timeline().after(message_delay(server), [this, server] {
+    if ((subscribes_ >> server & 1U) == 0) unsubscribe(server);
+  });
 }
 
 void Process::perform(const lock::Effect& effect, lock::Instant local) {
@@ -97,19 +104,10 @@ void Process::perform(const lock::Effect& effect, lock::Instant local) {
     stop_job(local);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
     const auto* unconfirmed = std::get_if<lock::report::ReleaseUnconfirmed>(report);
-    if (unconfirmed != nullptr) note_left(*unconfirmed);
-  }
-}
-
-void Process::count_request() {
-  std::erase_if(asked_at_, [this](Time each) { return each + 1s <= now(); });
-  asked_at_.push_back(now());
-  most_asked_ = std::max(most_asked_, asked_at_.size());
-}
-
-void Process::note_left(const lock::report::ReleaseUnconfirmed& report) {
-  for (const lock::Complaint& each : report.complaints) {
-    keeps_until_[list_.first + each.server] = now() + report.stays_for;
+    if (unconfirmed == nullptr) return;
+    for (const lock::Complaint& each : unconfirmed->complaints) {
+      keeps_until_[list_.first + each.server] = now() + unconfirmed->stays_for;
+    }
   }
 }
 
@@ -193,14 +191,6 @@ std::optional<Time> Process::subscribes_in(std::uint8_t server) {
   subscribes_ |= 1U << server;
   const Time connects_in = message_delay(server) + travel(server);
   return connects_in + travel(server);
-}
-
-/// It left the queue.
-void Process::stop_subscribing(std::uint8_t server) {
-  not_subscribed(server);
-  timeline().after(message_delay(server), [this, server] {
-    if ((subscribes_ >> server & 1U) == 0) unsubscribe(server);
-  });
 }
 
 }  // namespace redlock::sim::queueing

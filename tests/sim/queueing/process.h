@@ -133,13 +133,10 @@ class Process final : public Run {
   void not_subscribed(std::uint8_t server) override { subscribes_ &= ~(1U << server); }
   Time message_delay(std::uint8_t server) override;
   bool loses_message(std::uint8_t server) override;
-  void stop_subscribing(std::uint8_t server);
   void spawn(const lock::Spawn& order, lock::Instant local);
   void job_over();
   void stop_job(lock::Instant local);
   void finish(State state);
-  void count_request();
-  void note_left(const lock::report::ReleaseUnconfirmed& report);
 
   World& world_;
   ProcessPlan plan_;

@@ -12,91 +12,52 @@
 // the files: read the difference before you commit it. README.md lists the steps.
 //
 // Prints one TAP line for each file. Exit status: 0 all as written, 1 not so, 64 usage.
-#include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "scenario.h"
 
 namespace {
 
-using redlock::scenarios::Scenario;
+using Lines = std::vector<std::string>;
 
-constexpr std::string_view kIndent = "  ";
-
-struct Step {
-  std::vector<std::string> remarks;  ///< and blank lines, before the step
-  std::string input;
-  std::vector<std::string> expected;
-};
-
-struct Transcript {
-  std::vector<Step> steps;
-  std::vector<std::string> end;  ///< remarks after the last step
-};
-
-bool is_remark(const std::string& line) {
-  return line.empty() || line.front() == '#';
-}
-
-Transcript read(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot read " + path);
-  Transcript transcript;
-  for (std::string line; std::getline(file, line);) {
-    if (is_remark(line)) {
-      transcript.end.push_back(line);
-    } else if (!line.starts_with(kIndent)) {
-      transcript.steps.push_back({std::exchange(transcript.end, {}), line, {}});
-    } else if (!transcript.steps.empty() && transcript.end.empty()) {
-      transcript.steps.back().expected.push_back(line.substr(kIndent.size()));
-    } else {
-      throw std::runtime_error(path + ": this follows from no step: " + line);
+/// The lines of a file with what comes out in place of what was expected. Prints the differences.
+Lines play(const Lines& lines) {
+  redlock::scenarios::Scenario scenario;
+  Lines played;
+  for (auto line = lines.begin(); line != lines.end();) {
+    const std::string& step = *line++;
+    const auto expected = line;
+    while (line != lines.end() && line->starts_with("  ")) ++line;
+    Lines actual;
+    const bool remark = step.empty() || step.front() == '#';
+    if (!remark) actual = scenario.play(step);
+    for (std::string& each : actual) each.insert(0, "  ");
+    if (actual != Lines(expected, line)) {
+      std::cout << "# " << step << "\n";
+      for (auto each = expected; each != line; ++each) std::cout << "# expected:" << *each << '\n';
+      for (const std::string& each : actual) std::cout << "# came out:" << each << '\n';
     }
+    played.push_back(step);
+    played.insert(played.end(), actual.begin(), actual.end());
   }
-  return transcript;
+  return played;
 }
 
-void write(const std::string& path, const Transcript& transcript) {
-  std::ofstream file(path);
-  for (const Step& step : transcript.steps) {
-    for (const std::string& remark : step.remarks) file << remark << '\n';
-    file << step.input << '\n';
-    for (const std::string& line : step.expected) file << kIndent << line << '\n';
-  }
-  for (const std::string& remark : transcript.end) file << remark << '\n';
-  if (!file.flush()) throw std::runtime_error("cannot write " + path);
-}
-
-/// Plays the steps and puts what comes out in place of what was expected. Prints the differences.
-bool play(Transcript& transcript) {
-  Scenario scenario;
-  bool same = true;
-  for (Step& step : transcript.steps) {
-    std::vector<std::string> actual = scenario.play(step.input);
-    if (actual != step.expected) {
-      same = false;
-      std::cout << "# " << step.input << "\n";
-      for (const std::string& line : step.expected) std::cout << "#   expected: " << line << '\n';
-      for (const std::string& line : actual) std::cout << "#   came out: " << line << '\n';
-    }
-    step.expected = std::move(actual);
-  }
-  return same;
-}
-
+/// Whether a file is as it should be, now at least.
 bool run(const std::string& path, bool rewrite) {
   try {
-    Transcript transcript = read(path);
-    const bool same = play(transcript);
-    if (rewrite && !same) write(path, transcript);
-    return same || rewrite;
+    std::ifstream in(path);
+    if (!in) throw std::runtime_error("cannot read " + path);
+    Lines lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    const Lines played = play(lines);
+    if (played == lines || !rewrite) return played == lines;
+    std::ofstream out(path);
+    for (const std::string& line : played) out << line << '\n';
+    if (!out.flush()) throw std::runtime_error("cannot write " + path);
+    return true;
   } catch (const std::exception& error) {
     std::cout << "# " << error.what() << '\n';
     return false;

@@ -27,6 +27,7 @@ class Scenario {
 
  private:
   void begin(const Words& words);
+  void win(const Words& words);
   void pass(lock::Duration length);
   void answer(const std::string& servers, const Words& words);
   void answer_one(lock::ServerIndex server, lock::Op op, const Words& words);

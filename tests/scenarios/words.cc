@@ -19,17 +19,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::array<std::pair<lock::Op, std::string_view>, 11> kOps{{
+constexpr std::array<std::pair<lock::Op, std::string_view>, 8> kOps{{
     {lock::Op::acquire, "acquire"},
     {lock::Op::renew, "renew"},
     {lock::Op::repair, "repair"},
     {lock::Op::commit, "commit"},
     {lock::Op::mark, "mark"},
-    {lock::Op::unmark, "unmark"},
-    {lock::Op::revoke, "revoke"},
     {lock::Op::release, "release"},
     {lock::Op::leave, "leave"},
-    {lock::Op::inquire, "inquire"},
     {lock::Op::leave_queue, "leave_queue"},
 }};
 
@@ -82,28 +79,20 @@ lock::Refused read_refusal(const Words& words) {
   return refusal;
 }
 
+/// In the order of lock::Answer.
+constexpr std::array<std::string_view, 13> kAnswers{
+    "granted",  "refused",     "renewed", "committed",  "not committed", "released", "missing",
+    "not mine", "unreachable", "done",    "superseded", "marked",        "revoked"};
+
 std::string describe(const lock::Answer& answer) {
-  return std::visit(Overloaded{
-                        [](const lock::Granted&) -> std::string { return "granted"; },
-                        [](const lock::Refused& refused) {
-                          return std::string(refused.turn ? "the turn of " : "refused by ") +
-                                 refused.blocker;
-                        },
-                        [](const lock::Renewed&) -> std::string { return "renewed"; },
-                        [](const lock::Committed&) -> std::string { return "committed"; },
-                        [](const lock::NotCommitted& no) {
-                          return "not committed, has " + std::to_string(no.last);
-                        },
-                        [](const lock::Released&) -> std::string { return "released"; },
-                        [](const lock::Missing&) -> std::string { return "missing"; },
-                        [](const lock::NotMine& other) { return "not mine: " + other.blocker; },
-                        [](const lock::Unreachable&) -> std::string { return "unreachable"; },
-                        [](const lock::Done&) -> std::string { return "done"; },
-                        [](const lock::Superseded&) -> std::string { return "superseded"; },
-                        [](const lock::Marked&) -> std::string { return "marked"; },
-                        [](const lock::Revoked&) -> std::string { return "revoked"; },
-                    },
-                    answer);
+  if (const auto* refused = std::get_if<lock::Refused>(&answer)) {
+    return (refused->turn ? "the turn of " : "refused by ") + refused->blocker;
+  }
+  if (const auto* other = std::get_if<lock::NotMine>(&answer)) return "not mine: " + other->blocker;
+  if (const auto* no = std::get_if<lock::NotCommitted>(&answer)) {
+    return "not committed, has " + std::to_string(no->last);
+  }
+  return std::string(kAnswers.at(answer.index()));
 }
 
 /// " (A: its last words, B: …)" of the servers that did not do what was asked of them.
@@ -147,18 +136,29 @@ std::string name_of_signal(int number) {
   return "signal " + std::to_string(number);
 }
 
-std::string_view reason_of(lock::StopReason reason) {
-  switch (reason) {
-    case lock::StopReason::lost:
-      return "the lock is lost";
-    case lock::StopReason::lease_ending:
-      return "the lease ends";
-    case lock::StopReason::max_runtime:
-      return "it ran for too long";
-    case lock::StopReason::supervisor_gone:
-      return "the supervisor is gone";
-  }
-  return "?";
+/// In the order of lock::StopReason.
+constexpr std::array<std::string_view, 4> kReasons{"the lock is lost", "the lease ends",
+                                                   "it ran for too long", "the supervisor is gone"};
+
+/// In the order of lock::Log::Event.
+constexpr std::array<std::string_view, 6> kLogEvents{"acquired", "released",   "lost",
+                                                     "skipped",  "superseded", "revoked"};
+
+/// In the order of lock::Outcome::Kind.
+constexpr std::array<std::string_view, 10> kOutcomes{"the job ended with ",
+                                                     "the job could not be started, status ",
+                                                     "not needed",
+                                                     "superseded",
+                                                     "held by another",
+                                                     "too few servers",
+                                                     "misconfigured",
+                                                     "interrupted by signal ",
+                                                     "lost",
+                                                     "the job ran for too long"};
+
+template <class Enum, std::size_t kSize>
+std::string word_of(Enum value, const std::array<std::string_view, kSize>& words) {
+  return std::string(words.at(static_cast<std::size_t>(value)));
 }
 
 std::string describe(const lock::report::Contended& contended) {
@@ -175,9 +175,6 @@ std::string describe(const lock::Report& report) {
   return std::visit(
       Overloaded{
           [](const r::Contended& what) { return describe(what); },
-          [](const r::QuorumMissing& what) {
-            return "report: too few servers answer" + describe(what.complaints);
-          },
           [](const r::Acquired& what) {
             return "report: acquired with " + std::to_string(what.votes) + " votes, fence " +
                    std::to_string(what.fence) + ", after " + text_of(what.waited);
@@ -193,11 +190,8 @@ std::string describe(const lock::Report& report) {
             return "report: renewals fail" + describe(what.complaints) + ", the job stops in " +
                    text_of(what.job_stops_in);
           },
-          [](const r::RenewalRecovered&) -> std::string {
-            return "report: renewals succeed again";
-          },
           [](const r::Stopping& what) {
-            return "report: stopping the job, " + std::string(reason_of(what.reason)) +
+            return "report: stopping the job, " + word_of(what.reason, kReasons) +
                    describe(what.complaints);
           },
           [](const r::NotOursAtRelease& what) {
@@ -207,42 +201,19 @@ std::string describe(const lock::Report& report) {
           [](const r::Superseded& what) {
             return "report: superseded after " + text_of(what.waited);
           },
-          [](const r::MarkUnconfirmed& what) {
-            return "report: the mark is not confirmed" + describe(what.complaints);
-          },
           [](const r::ReleaseUnconfirmed& what) {
             return std::string("report: the release is not confirmed") +
                    (what.free ? " by all" : "") + describe(what.complaints) +
                    ", the lock may stay for " + text_of(what.stays_for);
-          },
-          [](const r::HoldMissing& what) {
-            return "report: no hold follows the failure" + describe(what.complaints);
           },
           [](const r::Released& what) {
             std::string text = "report: released after " + text_of(what.held);
             if (what.cools_for > Duration::zero()) text += ", cools for " + text_of(what.cools_for);
             return text;
           },
+          [](const auto&) -> std::string { return "report: of a kind that no transcript has"; },
       },
       report);
-}
-
-std::string_view word_of(lock::Log::Event event) {
-  switch (event) {
-    case lock::Log::Event::acquired:
-      return "acquired";
-    case lock::Log::Event::released:
-      return "released";
-    case lock::Log::Event::lost:
-      return "lost";
-    case lock::Log::Event::skipped:
-      return "skipped";
-    case lock::Log::Event::superseded:
-      return "superseded";
-    case lock::Log::Event::revoked:
-      return "revoked";
-  }
-  return "?";
 }
 
 }  // namespace
@@ -283,7 +254,6 @@ lock::Answer read_answer(const Words& words) {
   if (verb == "done") return lock::Done{ms(words, "began"), ms(words, "stays"), {}};
   if (verb == "superseded") return lock::Superseded{};
   if (verb == "marked") return lock::Marked{};
-  if (verb == "revoked") return lock::Revoked{};
   throw std::runtime_error("not an answer: " + std::string(verb));
 }
 
@@ -337,37 +307,16 @@ std::string text_of(const lock::Effect& effect) {
             return "revoke the lock from its holder" + describe(refusals);
           },
           [](const lock::Report& report) { return describe(report); },
-          [](const lock::Log& log) { return "log: " + std::string(word_of(log.event)); },
+          [](const lock::Log& log) { return "log: " + word_of(log.event, kLogEvents); },
       },
       effect);
 }
 
 std::string text_of(const lock::Outcome& outcome) {
   using Kind = lock::Outcome::Kind;
-  const std::string number = std::to_string(outcome.number);
-  switch (outcome.kind) {
-    case Kind::job_ended:
-      return "the job ended with " + number;
-    case Kind::not_started:
-      return "the job could not be started, status " + number;
-    case Kind::done:
-      return "not needed";
-    case Kind::superseded:
-      return "superseded";
-    case Kind::conflict:
-      return "held by another";
-    case Kind::unavailable:
-      return "too few servers";
-    case Kind::misconfigured:
-      return "misconfigured";
-    case Kind::interrupted:
-      return "interrupted by signal " + number;
-    case Kind::lost:
-      return "lost";
-    case Kind::max_runtime:
-      return "the job ran for too long";
-  }
-  return "?";
+  const bool numbered = outcome.kind == Kind::job_ended || outcome.kind == Kind::not_started ||
+                        outcome.kind == Kind::interrupted;
+  return word_of(outcome.kind, kOutcomes) + (numbered ? std::to_string(outcome.number) : "");
 }
 
 }  // namespace redlock::scenarios

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // What a script leaves behind when a lock has ended, and for how long.
-#include <algorithm>
 #include <functional>
 
 #include "script_server.h"
@@ -105,9 +104,7 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
         if (long_life && shares) continue;  // no minimum hold
         const std::chrono::milliseconds life = long_life ? 90s : kTtl;
         Server server;
-        REQUIRE(is<lock::Granted>(client.ask(
-            server, lock::op::Acquire{
-                        .life = life, .once = 0h, .ticket = 0, .slot = kind == "slot" ? 1U : 0U})));
+        REQUIRE(is<lock::Granted>(client.acquire(server, 0, life)));
         const auto of_token = [&] {
           std::set<std::string> names;
           const auto* const hash = server.key(client.context.holder_key);
@@ -174,8 +171,7 @@ TEST_CASE("scripts: the note of a release stays as long as the lock might be put
         INFO(kind, " ", by_owner, " ", life.count());
         Server server;
         Client client(kind, 'b');
-        const lock::op::Acquire acquire{.life = life, .slot = kind == "slot" ? 1U : 0U};
-        REQUIRE(is<lock::Granted>(client.ask(server, acquire)));
+        REQUIRE(is<lock::Granted>(client.acquire(server, 0, life)));
         client.secrets.adopted = by_owner;
         const lock::op::Leave leave{.for_owner = !by_owner};
         REQUIRE(is<lock::Released>(client.ask(server, leave)));
@@ -210,11 +206,9 @@ TEST_CASE("scripts: a process whose hold is not there leaves the lock to the oth
     CAPTURE(kind);
     Server server;
     const Client outer(kind, 'b');
-    Client inner(kind, 'c');
-    inner.secrets.token = outer.secrets.token;
     REQUIRE(is<lock::Granted>(outer.acquire(server)));
     REQUIRE(server.keys().run({{"DEL", outer.context.holder_key}}).integer == 1);
-    CHECK(std::get<lock::Released>(inner.ask(server, lock::op::Leave{})).kept);
+    CHECK(std::get<lock::Released>(outer.inner().ask(server, lock::op::Leave{})).kept);
     CHECK(server.key("L") != nullptr);
   }
 }

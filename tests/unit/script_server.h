@@ -6,9 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "interpreter.h"
 #include "keyspace.h"
@@ -111,11 +110,18 @@ struct Client {
     const auto op = static_cast<lock::Op>(operation.index());
     return read_answer(op, context, server.ask(flight));
   }
-  lock::Answer acquire(Server& server, lock::Ticket ticket = 0) const {
-    return ask(server, lock::op::Acquire{.life = kTtl,
+  lock::Answer acquire(Server& server, lock::Ticket ticket = 0,
+                       std::chrono::milliseconds life = kTtl) const {
+    return ask(server, lock::op::Acquire{.life = life,
                                          .once = std::chrono::hours(kind_ == "once" ? 1 : 0),
                                          .ticket = ticket,
                                          .slot = kind_ == "slot" ? 1U : 0U});
+  }
+  /// A process that runs inside this one's lock.
+  [[nodiscard]] Client inner() const {
+    Client client(kind_, 'c');
+    client.secrets.token = secrets.token;
+    return client;
   }
 
   std::string kind_;

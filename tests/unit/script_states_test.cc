@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Tables over the states that a lock can be in: what a script answers.
-#include <algorithm>
-#include <functional>
-
 #include "records/records.h"
 #include "script_server.h"
 
@@ -80,12 +77,10 @@ TEST_CASE("scripts: a process that joined is named once the one that took the lo
     CAPTURE(kind);
     Server server;
     const Client outer(kind, 'b');
-    Client inner(kind, 'c');
-    inner.secrets.token = outer.secrets.token;
-    const Client other("build", 'd');
+    const Client inner = outer.inner();
     const auto named = [&](bool renewed = true) {
       if (renewed) inner.ask(server, lock::op::Renew{.life = kTtl});
-      const lock::Answer answer = other.acquire(server);
+      const lock::Answer answer = Client("build", 'd').acquire(server);
       REQUIRE(is<lock::Refused>(answer));
       return std::get<lock::Refused>(answer).holder;
     };
@@ -108,8 +103,7 @@ TEST_CASE("scripts: a request for a shorter life shortens neither the lock nor i
         INFO(kind, " ", joins, " ", each.index());
         Server server;
         const Client holder(kind, 'b');
-        Client asks(kind, joins ? 'c' : 'b');
-        asks.secrets.token = holder.secrets.token;
+        const Client asks = joins ? holder.inner() : holder;
         REQUIRE(is<lock::Granted>(holder.acquire(server)));
         asks.ask(server, each);
         CHECK(server.life("L") == kTtl.count());
@@ -124,8 +118,7 @@ TEST_CASE("scripts: a process that leaves a lock to others does not shorten it")
     CAPTURE(kind);
     Server server;
     const Client outer(kind, 'b');
-    Client inner(kind, 'c');
-    inner.secrets.token = outer.secrets.token;
+    const Client inner = outer.inner();
     REQUIRE(is<lock::Granted>(outer.acquire(server)));
     REQUIRE(is<lock::Granted>(inner.acquire(server)));
     REQUIRE(is<lock::Renewed>(inner.ask(server, lock::op::Renew{.life = 90s})));

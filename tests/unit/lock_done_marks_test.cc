@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // --once: after a successful run others are not needed for a time.
-#include <doctest/doctest.h>
-
-#include <csignal>
-
 #include "lock_harness.h"
 
 using namespace redlock::lock;
@@ -21,22 +17,11 @@ Plan once_plan(std::size_t servers, std::optional<Duration> wait = std::nullopt)
 }
 
 Granted vote(std::chrono::milliseconds clock = kNoon, std::uint64_t fence = 0) {
-  Granted granted;
-  granted.clock = clock;
-  granted.fence = fence;
-  return granted;
+  return {.run_id = {}, .fence = fence, .clock = clock};
 }
 
 Done done(std::chrono::milliseconds age = 5min, std::string who = "{}") {
   return {.age = age, .left = 45min, .who = std::move(who)};
-}
-
-/// A quorum that tells of no run, and the job begins.
-void start_first_job(Harness& harness, std::size_t servers) {
-  for (ServerIndex server = 0; server < servers; ++server) {
-    harness.answer(server, Op::acquire, vote(kNoon + 1h * server));
-  }
-  harness.step(JobStarted{});
 }
 
 }  // namespace
@@ -47,34 +32,29 @@ TEST_CASE("once: the servers are asked for it, and otherwise are not") {
         Duration::zero());
 }
 
-TEST_CASE("once: a single server that knows of a run is believed, votes are released") {
-  Harness forgotten(once_plan(3));
-  forgotten.answer(0, Op::acquire, vote());
-  forgotten.answer(1, Op::acquire, vote());  // a quorum, but the third may know better
-  CHECK(forgotten.count<Spawn>() == 0);
-  SUBCASE("it does") {
-    forgotten.answer(2, Op::acquire, done());
-    CHECK(forgotten.count<Spawn>() == 0);
-    CHECK(forgotten.asks(Op::mark).size() == 2);
+TEST_CASE("once: a quorum of votes waits for the word of the third server, if that answers") {
+  Harness harness(once_plan(3));
+  harness.answers(Op::acquire, {vote(), vote()});
+  CHECK(harness.count<Spawn>() == 0);
+  SUBCASE("it knows of a run") {
+    harness.answer(2, Op::acquire, done());
+    CHECK(harness.count<Spawn>() == 0);
+    CHECK(harness.asked(Op::mark) == 2);
   }
   SUBCASE("it does not answer") {
-    forgotten.answer(2, Op::acquire, no_answer());
-    CHECK(forgotten.count<Spawn>() == 1);
+    harness.answer(2, Op::acquire, no_answer());
+    CHECK(harness.count<Spawn>() == 1);
   }
+}
 
-  Harness sooner(once_plan(3));
-  sooner.answer(2, Op::acquire, done(5min, "them"));
-  sooner.answer(0, Op::acquire, vote(kNoon));
-  CHECK(sooner.asks(Op::release).empty());  // who has not answered may lack the mark
-  sooner.answer(1, Op::acquire, held_by("other"));
-  REQUIRE(sooner.reported<report::Skipped>() != nullptr);
-  CHECK(sooner.reported<report::Skipped>()->done.who == "them");
-  CHECK(sooner.count<Spawn>() == 0);
-  REQUIRE(sooner.asks(Op::release).size() == 1);
-  CHECK(sooner.asks(Op::release)[0].server == 0);
-
-  // The server that granted lacks the mark; what the clock of the other shows is not known.
-  const std::vector<Ask> copies = sooner.asks(Op::mark);
+TEST_CASE("once: a server that granted gets a copy of the mark, by its own clock") {
+  Harness harness(once_plan(3));
+  harness.answer(2, Op::acquire, done(5min, "them"));
+  harness.answer(0, Op::acquire, vote(kNoon));
+  CHECK(harness.asked(Op::release) == 0);  // the one that has not answered may lack the mark
+  harness.answer(1, Op::acquire, held_by("other"));
+  CHECK(harness.told<report::Skipped>().done.who == "them");
+  const std::vector<Ask> copies = harness.asks(Op::mark);
   REQUIRE(copies.size() == 1);
   CHECK(copies[0].server == 0);
   const auto& copy = details<op::Mark>(copies[0]);
@@ -82,43 +62,26 @@ TEST_CASE("once: a single server that knows of a run is believed, votes are rele
   CHECK(copy.life == 50min);
   CHECK(copy.began <= kNoon - 5min);
   CHECK(copy.began >= kNoon - 5min - 2ms);
-  sooner.answer(0, Op::release, Released{});
-  CHECK_FALSE(sooner.session.finished());
-  sooner.answer(0, Op::mark, Marked{});
-  CHECK(sooner.ended(Outcome::Kind::done));
 }
 
 TEST_CASE("once: of several runs the latest is named, and copied, whichever server knows of it") {
   for (const ServerIndex latest : {0U, 1U}) {
     Harness harness(once_plan(3));
-    for (const ServerIndex server : {0U, 1U}) {
-      harness.answer(server, Op::acquire, server == latest ? done(5min, "new") : done(9min, "old"));
-    }
+    harness.answer(latest, Op::acquire, done(5min, "new"));
+    harness.answer(1 - latest, Op::acquire, done(9min, "old"));
     harness.answer(2, Op::acquire, vote());
-    REQUIRE(harness.reported<report::Skipped>() != nullptr);
-    CHECK(harness.reported<report::Skipped>()->done.who == "new");
-    REQUIRE(harness.asks(Op::mark).size() == 1);
+    CHECK(harness.told<report::Skipped>().done.who == "new");
+    REQUIRE(harness.asked(Op::mark) == 1);
     CHECK(details<op::Mark>(harness.asks(Op::mark)[0]).who == "new");
   }
 }
 
-TEST_CASE("once: a mark beats a refusal, a limit and servers that do not answer") {
-  SUBCASE("the others refuse") {
-    Harness harness(once_plan(3, Duration::zero()));
-    harness.answers(Op::acquire, {held_by("T"), held_by("T")});
-    if (!harness.session.finished()) harness.answer(2, Op::acquire, done());
-  }
-  SUBCASE("the limit comes first") {
-    Harness harness(once_plan(3, Duration(100ms)));
+TEST_CASE("once: a mark beats a limit, and servers that do not answer") {
+  for (const bool limit : {true, false}) {
+    CAPTURE(limit);
+    Harness harness(once_plan(3, limit ? std::optional<Duration>(100ms) : std::nullopt));
     harness.answer(2, Op::acquire, done());
-    harness.advance(1s);
-    CHECK(harness.ended(Outcome::Kind::done));
-  }
-  SUBCASE("nobody else is there") {
-    Harness harness(once_plan(3));
-    harness.answer(2, Op::acquire, done());
-    harness.answer(0, Op::acquire, no_answer(false));
-    harness.answer(1, Op::acquire, no_answer(false));
+    limit ? harness.advance(1s) : harness.answer_all(2, Op::acquire, no_answer(false));
     CHECK(harness.ended(Outcome::Kind::done));
   }
 }
@@ -129,14 +92,15 @@ TEST_CASE("once: while the fence is agreed on, a late word is heard") {
   harness.answers(Op::acquire, {vote(kNoon, 1), vote(kNoon, 2), no_answer()});
   REQUIRE(harness.asked(Op::commit) == 3);
   harness.step(Reply{third, harness.now, done()});
-  for (const ServerIndex server : {0U, 1U}) harness.answer(server, Op::commit, Committed{});
+  harness.answer_all(2, Op::commit, Committed{});
   CHECK(harness.count<Spawn>() == 0);
   CHECK(harness.reported<report::Skipped>() != nullptr);
 }
 
 TEST_CASE("once: a successful run is marked, by every server's own clock, ahead of the release") {
   Harness harness(once_plan(3));
-  start_first_job(harness, 3);
+  harness.answers(Op::acquire, {vote(), vote(kNoon + 1h), vote(kNoon + 2h)});
+  harness.step(JobStarted{});
   harness.advance(9s);
   harness.effects.clear();
   harness.step(JobExited{0});
@@ -165,8 +129,7 @@ TEST_CASE("once: a successful run is marked, by every server's own clock, ahead 
 }
 
 TEST_CASE("once: a mark that does not get through is tried again, then told") {
-  Harness harness(once_plan(1));
-  start_first_job(harness, 1);
+  Harness harness = running(once_plan(1));
   harness.step(JobExited{0});
   harness.answer(0, Op::mark, no_answer(false));
   harness.answer(0, Op::release, Released{});
@@ -185,32 +148,22 @@ TEST_CASE("once: a mark that does not get through is tried again, then told") {
   }
 }
 
-TEST_CASE("once: what failed, was stopped or lost is not marked") {
+TEST_CASE("once: what was not started, failed, was stopped or lost is not marked") {
   Plan plan = once_plan(1);
   plan.max_runtime = 5s;
-  Harness harness(plan);
-  SUBCASE("failed") {
-    start_first_job(harness, 1);
-    harness.step(JobExited{1});
+  Harness never(plan);
+  never.answer(0, Op::acquire, vote());
+  never.step(JobFailedToStart{127});
+  CHECK(never.asked(Op::release) > 0);
+  CHECK(never.asked(Op::mark) == 0);
+  for (const Duration length : {0s, 5s, 40s}) {  // at 5 s it is stopped; nobody renews its lock
+    CAPTURE(length.count());
+    Harness harness = running(plan);
+    harness.advance(length);
+    harness.end_job(length == 0s ? 1 : 0);
+    CHECK(harness.asked(Op::release) > 0);
+    CHECK(harness.asked(Op::mark) == 0);
   }
-  SUBCASE("not started") {
-    harness.answer(0, Op::acquire, vote());
-    harness.step(JobFailedToStart{127});
-  }
-  SUBCASE("stopped by --max-runtime") {
-    start_first_job(harness, 1);
-    harness.advance(5s);
-    harness.step(JobExited{0});
-    harness.step(JobTreeGone{});
-  }
-  SUBCASE("could not be renewed") {
-    start_first_job(harness, 1);
-    harness.advance(40s);
-    harness.step(JobExited{0});
-    harness.step(JobTreeGone{});
-  }
-  CHECK(harness.asked(Op::release) > 0);
-  CHECK(harness.asked(Op::mark) == 0);
 }
 
 TEST_CASE("once: a server that did not answer the acquire is marked, too, by the run's age") {
@@ -227,8 +180,7 @@ TEST_CASE("once: a server that did not answer the acquire is marked, too, by the
 }
 
 TEST_CASE("once: found lost at the release, the marks are taken back") {
-  Harness harness(once_plan(1));
-  start_first_job(harness, 1);
+  Harness harness = running(once_plan(1));
   harness.step(JobExited{0});
   const Ask mark = harness.asks(Op::mark).at(0);
   harness.answer(0, Op::mark, Marked{});

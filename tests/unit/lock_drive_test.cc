@@ -4,8 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <map>
-#include <string>
-#include <vector>
 
 #include "lock/drive.h"
 

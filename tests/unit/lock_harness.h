@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <initializer_list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -69,28 +68,50 @@ inline Duration life_of(const Ask& ask) {
   return leave != nullptr ? leave->cools : Duration::zero();
 }
 
+/// The time to live and the grace of an attempt without a session.
+inline constexpr Timing kAttemptTiming{.ttl = 30s, .grace = 5s};
+
+/// An attempt that got these answers to its first round, at the start.
+inline Attempt attempt_with(const std::vector<Answer>& answers, std::size_t slot = 0) {
+  Attempt attempt(1, answers.size(), slot);
+  for (const Ask& ask :
+       attempt.begin_round(1, 0, kAttemptTiming, std::vector<bool>(answers.size(), true))) {
+    attempt.record({ask, Instant(1000s), answers[ask.server]}, kAttemptTiming);
+  }
+  return attempt;
+}
+
 /// A session with a clock in the test's hand. Keeps what it asked for; the test answers.
 class Harness {
  public:
   explicit Harness(const Plan& plan) : session(plan, start) { step(Tick{}); }
 
+  /// What takes the events.
+  virtual Machine& machine() { return session; }
+
   /// After a tick nothing is due any more, or the loop would not wait.
   void step(const Event& event) {
-    for (Effect& effect : session.step(event, now)) effects.push_back(std::move(effect));
-    if (std::holds_alternative<Tick>(event) && !session.finished()) CHECK(session.deadline() > now);
+    for (Effect& effect : machine().step(event, now)) effects.push_back(std::move(effect));
+    if (std::holds_alternative<Tick>(event) && !machine().finished())
+      CHECK(machine().deadline() > now);
   }
 
-  /// Lets time pass, ticking whenever the session wants to be woken.
+  /// The process does not run for this long.
+  void stand_still(Duration length) {
+    now += length;
+    step(Tick{});
+  }
+
+  /// Lets time pass, ticking whenever the machine wants to be woken.
   void advance(Duration length) {
     const Instant end = now + length;
-    for (int turns = 0; turns < 100'000 && session.deadline() <= end && !session.finished();
+    for (int turns = 0; turns < 100'000 && machine().deadline() <= end && !machine().finished();
          ++turns) {
-      now = std::max(now, session.deadline());
+      now = std::max(now, machine().deadline());
       step(Tick{});
-      if (session.deadline() <= now && session.finished()) break;
     }
     now = end;
-    if (!session.finished()) step(Tick{});
+    if (!machine().finished()) step(Tick{});
   }
 
   /// Answers the oldest unanswered request of that kind to that server. False if there is none. A
@@ -143,13 +164,46 @@ class Harness {
   }
 
   /// Each server, from the first one on, answers in its own way.
-  void answers(Op op, std::initializer_list<Answer> of) {
+  void answers(Op op, const std::vector<Answer>& of) {
     for (ServerIndex server = 0; const Answer& each : of) answer(server++, op, each);
   }
 
   /// Until the session wants to be woken.
   Duration pause() const { return session.deadline() - now; }
-  void pass_pause() { advance(std::max(pause(), Duration::zero())); }
+  void pass_pause() {
+    if (!session.finished()) advance(std::max(pause(), Duration::zero()));
+  }
+
+  /// The session asks for the lock again as soon as it wants to, and the servers answer: each in
+  /// its own way, or all of three in the same one.
+  void next_round(const std::vector<Answer>& of) {
+    pass_pause();
+    answers(Op::acquire, of);
+  }
+  void next_round_all(const Answer& each) { next_round(std::vector<Answer>(3, each)); }
+
+  /// Lets time pass. The number of effects of that kind that come at its very end; 0 if one comes
+  /// before.
+  template <class T>
+  [[nodiscard]] std::size_t only_after(Duration length) {
+    const std::size_t before = count<T>();
+    advance(length - 1ns);
+    const bool early = count<T>() > before;
+    advance(1ns);
+    return early ? 0 : count<T>() - before;
+  }
+
+  /// The job ends with all its descendants.
+  void end_job(int status) {
+    step(JobExited{status});
+    step(JobTreeGone{});
+  }
+
+  /// The first renewal finds no lock on any server.
+  void lose() {
+    advance(10s);
+    answer_all(3, Op::renew, Missing{});
+  }
 
   [[nodiscard]] std::vector<int> kills() const {
     std::vector<int> signals;
@@ -171,6 +225,14 @@ class Harness {
       if (report != nullptr && std::holds_alternative<R>(*report)) return &std::get<R>(*report);
     }
     return nullptr;
+  }
+
+  /// The first report of that kind. There must be one.
+  template <class R>
+  [[nodiscard]] const R& told() const {
+    const R* const report = reported<R>();
+    REQUIRE(report != nullptr);
+    return *report;
   }
 
   static constexpr Instant start = Instant(1000s);

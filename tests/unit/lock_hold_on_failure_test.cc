@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // --hold-on-failure: the lock of a run that failed becomes a maintenance hold.
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-
 #include "lock_harness.h"
 
 using namespace redlock::lock;
@@ -23,10 +18,15 @@ Plan failing_plan(Duration min_hold = Duration::zero()) {
 /// The leaves, the latest last.
 std::vector<op::Leave> leaves(const Harness& harness) {
   std::vector<op::Leave> all;
-  for (const Ask& ask : harness.asks(Op::leave)) {
-    if (const auto* leave = ask.as<op::Leave>()) all.push_back(*leave);
-  }
+  for (const Ask& ask : harness.asks(Op::leave)) all.push_back(details<op::Leave>(ask));
   return all;
+}
+
+/// A run that ended with this status.
+Harness ended_with(int status, Duration min_hold = Duration::zero()) {
+  Harness harness = running(failing_plan(min_hold));
+  harness.step(JobExited{status});
+  return harness;
 }
 
 const op::Leave kLeftFree{};
@@ -37,8 +37,7 @@ using Leaves = std::vector<op::Leave>;
 
 TEST_CASE("hold-on-failure: the release of a run that failed asks for the hold") {
   for (const int status : {0, 1, 80, 137}) {
-    Harness harness = running(failing_plan());
-    harness.step(JobExited{status});
+    Harness harness = ended_with(status);
     const op::Leave& wanted = status == 0 ? kLeftFree : kLeftHeld;
     CHECK(leaves(harness) == Leaves(3, wanted));
     harness.answer_all(3, Op::leave, Released{.held = status != 0});
@@ -60,10 +59,18 @@ TEST_CASE("hold-on-failure: not by default, and not if the command could not be 
   CHECK(harness.reported<report::HoldMissing>() == nullptr);
 }
 
-TEST_CASE("hold-on-failure: of the hold and a minimum hold the longer one counts") {
-  Harness harness = running(failing_plan(3h));
-  harness.step(JobExited{1});
-  CHECK(leaves(harness).front() == op::Leave{.cools = 3h, .holds = true});
+TEST_CASE("hold-on-failure: the log says for how long, the longer of the hold and a minimum hold") {
+  for (const Duration min_hold : {Duration(0s), Duration(2h)}) {
+    CAPTURE(min_hold.count());
+    const Duration longer = std::max<Duration>(min_hold, 1h);
+    const Harness harness = ended_with(2, min_hold);
+    CHECK(leaves(harness).front() == op::Leave{.cools = longer, .holds = true});
+    const std::vector<Log> lines = harness.all<Log>();
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].event == Log::Event::released);
+    CHECK(lines[0].status == 2);
+    CHECK(lines[0].hold == longer);
+  }
 }
 
 TEST_CASE("hold-on-failure: a job that was stopped has failed, whatever its status") {
@@ -71,61 +78,38 @@ TEST_CASE("hold-on-failure: a job that was stopped has failed, whatever its stat
   plan.max_runtime = 1s;
   Harness harness = running(plan);
   harness.advance(1s);
-  harness.step(JobExited{0});
-  harness.step(JobTreeGone{});
+  harness.end_job(0);
   CHECK(leaves(harness) == Leaves(3, kLeftHeld));
   harness.answer_all(3, Op::leave, Released{.held = true});
   CHECK(harness.session.outcome().kind == Outcome::Kind::max_runtime);
 }
 
-TEST_CASE("hold-on-failure: the log line of the run says for how long, and the hold is told once") {
-  for (const Duration min_hold : {Duration(0s), Duration(2h)}) {
-    CAPTURE(min_hold.count());
-    Harness harness = running(failing_plan(min_hold));
-    harness.step(JobExited{2});
-    const std::vector<Log> lines = harness.all<Log>();
-    REQUIRE(lines.size() == 1);
-    CHECK(lines[0].event == Log::Event::released);
-    CHECK(lines[0].status == 2);
-    CHECK(lines[0].hold == std::max<Duration>(min_hold, 1h));
-  }
-}
-
 TEST_CASE("hold-on-failure: a lost lock becomes no hold, and that is said") {
   Harness harness = running(failing_plan());
-  harness.advance(10s);
-  harness.answer_all(3, Op::renew, Missing{});
-  harness.step(JobExited{143});
-  harness.step(JobTreeGone{});
+  harness.lose();
+  harness.end_job(143);
   CHECK(leaves(harness) == Leaves(3, kLeftFree));
   harness.answer_all(2, Op::leave, Missing{});
   REQUIRE(harness.session.finished());
-  const auto* missing = harness.reported<report::HoldMissing>();
-  REQUIRE(missing != nullptr);
-  CHECK_MESSAGE(missing->complaints.empty(), "the third server, which is late, is not to blame");
+  const auto& missing = harness.told<report::HoldMissing>();
+  CHECK_MESSAGE(missing.complaints.empty(), "the third server, which is late, is not to blame");
 }
 
-TEST_CASE("hold-on-failure: a hold on one server is taken back if others lost the lock") {
-  Harness harness = running(failing_plan());
-  harness.step(JobExited{1});
-  harness.answers(Op::leave, {Released{.held = true}, Missing{}, Missing{}});
-  CHECK(harness.ended(Outcome::Kind::lost));
-  CHECK(harness.reported<report::HoldMissing>() != nullptr);
-  CHECK(leaves(harness) == Leaves(3, kLeftFree));
-}
-
-TEST_CASE("hold-on-failure: a hold on one server is taken back if another had it revoked") {
-  Harness harness = running(failing_plan());
-  harness.step(JobExited{1});
-  harness.answers(Op::leave, {Released{.held = true}, Released{}, Released{}});
-  CHECK(harness.ended(Outcome::Kind::job_ended));
-  CHECK(harness.reported<report::HoldMissing>() != nullptr);
-  CHECK(leaves(harness) == Leaves(3, kLeftFree));
+TEST_CASE(
+    "hold-on-failure: a hold on one server is taken back if others have lost it, or no hold") {
+  for (const bool lost : {true, false}) {  // or revoked
+    CAPTURE(lost);
+    Harness harness = ended_with(1);
+    const Answer other = lost ? Answer(Missing{}) : Answer(Released{});
+    harness.answers(Op::leave, {Released{.held = true}, other, other});
+    CHECK(harness.ended(lost ? Outcome::Kind::lost : Outcome::Kind::job_ended));
+    CHECK(harness.reported<report::HoldMissing>() != nullptr);
+    CHECK(leaves(harness) == Leaves(3, kLeftFree));
+  }
 }
 
 TEST_CASE("hold-on-failure: a server that lost it after a failed request takes nothing back") {
-  Harness harness = running(failing_plan());
-  harness.step(JobExited{1});
+  Harness harness = ended_with(1);
   harness.answers(Op::leave, {Released{.held = true}, Unreachable{}});
   harness.advance(100ms);
   harness.effects.clear();
@@ -138,8 +122,7 @@ TEST_CASE("hold-on-failure: a server that lost it after a failed request takes n
 
 TEST_CASE("hold-on-failure: without a quorum that confirms the hold, the user is warned") {
   for (const std::size_t confirm : {1U, 2U}) {
-    Harness harness = running(failing_plan());
-    harness.step(JobExited{1});
+    Harness harness = ended_with(1);
     harness.answer_all(confirm, Op::leave, Released{.held = true});
     harness.advance(40s);
     REQUIRE(harness.session.finished());
@@ -147,13 +130,10 @@ TEST_CASE("hold-on-failure: without a quorum that confirms the hold, the user is
     CHECK(harness.reported<report::ReleaseUnconfirmed>() == nullptr);
   }
   // Somebody revoked the lock just before: the release deleted it.
-  Harness harness = running(failing_plan());
-  harness.step(JobExited{1});
+  Harness harness = ended_with(1);
   harness.answer_all(2, Op::leave, Released{});
   REQUIRE(harness.session.finished());
-  const auto* missing = harness.reported<report::HoldMissing>();
-  REQUIRE(missing != nullptr);
-  CHECK(missing->complaints.empty());
+  CHECK(harness.told<report::HoldMissing>().complaints.empty());
 }
 
 TEST_CASE("hold-on-failure: a run that joined leaves it to the outer one") {
@@ -166,7 +146,6 @@ TEST_CASE("hold-on-failure: a run that joined leaves it to the outer one") {
 
 TEST_CASE("hold-on-failure: a waiter is told of the hold, which has the token of the run") {
   Harness harness = waiting_for(held_by("T"));
-  harness.effects.clear();
   const auto again = [&](bool maintenance) {
     harness.effects.clear();
     harness.advance(5s);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <string>
-#include <vector>
-
 #include "lock/judgement.h"
 #include "lock/value.h"
 
@@ -14,29 +11,23 @@ const std::string kOne(40, 'a');
 const std::string kOther(40, 'b');
 
 Sighting sees(const std::string& value, std::uint64_t fence = 0) {
-  return {.kind = Sighting::Kind::value,
-          .value = value,
-          .ttl_left = {},
-          .holder = {},
-          .fence = fence,
-          .holds = 0,
-          .owner = {},
-          .count = 0};
+  Sighting sighting;
+  sighting.kind = Sighting::Kind::value;
+  sighting.value = value;
+  sighting.fence = fence;
+  return sighting;
 }
 
+/// A key of this type, which is no lock of redlock's.
 Sighting sees_type(const std::string& type, const std::string& member = {}) {
-  const auto kind = type == "none" ? Sighting::Kind::nothing : Sighting::Kind::other;
-  return {.kind = kind,
-          .value = type == "none" ? "" : stand_in_for(type),
-          .ttl_left = {},
-          .holder = {},
-          .fence = 0,
-          .holds = 0,
-          .owner = member,
-          .count = 0};
+  Sighting sighting;
+  sighting.kind = Sighting::Kind::other;
+  sighting.value = stand_in_for(type);
+  sighting.owner = member;
+  return sighting;
 }
 
-const Sighting kNothing = sees_type("none");
+const Sighting kNothing;
 const Unreachable kDown{false, false, "down"};
 
 TEST_CASE("one server's word") {
@@ -105,6 +96,62 @@ TEST_CASE("the fence is what a quorum says") {
   CHECK(judge({sees(kOne, 5), sees(kOne, 5), kDown}).fence == 5);
   CHECK_MESSAGE(judge({sees(kOne, 5), sees(kOne, 7), kDown}).fence == 0, "it may be either");
   CHECK(judge({sees(kOne), sees(kOne), sees(kOne)}).fence == 0);
+}
+
+TEST_CASE("revoking: whose lock it is") {
+  CHECK(owner_of(sees(kOne)) == kOne);
+  CHECK(owner_of(sees("cooling:" + kOne)) == kOne);
+  CHECK(owner_of(sees("revoked:" + kOne + " {}")) == kOne);
+  CHECK(owner_of(sees("something")).empty());
+  CHECK(owner_of(kNothing).empty());
+  CHECK(owner_of(sees_type("hash")).empty());
+}
+
+TEST_CASE("revoking: what each answer counts for") {
+  const auto counted = [](const Answer& answer, const std::string& shown = kOne) {
+    return count({answer}, {sees(shown)});
+  };
+  CHECK(counted(Released{}).taken == 1);
+  CHECK(counted(Missing{}).gone == 1);
+  CHECK(counted(NotMine{kOther}).changed == 1);
+  CHECK(counted(NotMine{"type:hash"}).changed == 1);
+  CHECK(counted(Unreachable{}).failed == 1);
+  // The job has ended since then.
+  CHECK(counted(NotMine{"cooling:" + kOne}).gone == 1);
+  CHECK(counted(NotMine{"cooling:" + kOther}).changed == 1);
+  CHECK(counted(NotMine{"cooling:x"}, "something").changed == 1);
+  const Tally none = count({std::nullopt}, {Unreachable{}});
+  CHECK(none.taken + none.gone + none.changed + none.failed == 0);
+}
+
+TEST_CASE("revoking: a revocation needs enough servers to deny the holder a quorum") {
+  CHECK(revoked({.taken = 1}, 1) == TakeoverResult::yes);
+  CHECK(revoked({.taken = 1}, 2) == TakeoverResult::yes);
+  CHECK(revoked({.taken = 1, .failed = 1}, 3) == TakeoverResult::unreachable);
+  CHECK(revoked({.taken = 2}, 3) == TakeoverResult::yes);
+  CHECK(revoked({.taken = 2}, 4) == TakeoverResult::yes);
+  CHECK(revoked({.taken = 2, .failed = 3}, 5) == TakeoverResult::unreachable);
+  CHECK(revoked({.taken = 3, .failed = 2}, 5) == TakeoverResult::yes);
+  CHECK(revoked({.failed = 3}, 3) == TakeoverResult::unreachable);
+}
+
+TEST_CASE("revoking: a lock that is released or changes hands between the look and the deed") {
+  CHECK(revoked({.gone = 3}, 3) == TakeoverResult::gone);
+  CHECK(revoked({.taken = 1, .gone = 1}, 3) == TakeoverResult::yes);
+  CHECK(revoked({.gone = 1, .failed = 2}, 3) == TakeoverResult::unreachable);
+  CHECK(revoked({.changed = 3}, 3) == TakeoverResult::changed);
+  CHECK(revoked({.taken = 1, .changed = 2}, 3) == TakeoverResult::changed);
+  CHECK(revoked({.changed = 1, .failed = 2}, 3) == TakeoverResult::changed);
+}
+
+TEST_CASE("revoking: a deletion needs a quorum on which nothing is left") {
+  CHECK(removed({.taken = 2, .failed = 1}, 0, 3) == TakeoverResult::yes);
+  CHECK(removed({.taken = 1, .failed = 1}, 1, 3) == TakeoverResult::yes);
+  CHECK(removed({.taken = 1, .failed = 2}, 0, 3) == TakeoverResult::unreachable);
+  CHECK(removed({.taken = 2, .failed = 2}, 0, 4) == TakeoverResult::unreachable);
+  CHECK(removed({.taken = 1, .gone = 1}, 0, 3) == TakeoverResult::yes);
+  CHECK(removed({.gone = 2}, 0, 3) == TakeoverResult::gone);
+  CHECK(removed({.taken = 1, .changed = 2}, 0, 3) == TakeoverResult::changed);
 }
 
 }  // namespace

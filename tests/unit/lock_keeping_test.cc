@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // A lock that is kept for a ward, and may be released by its owner.
-#include <doctest/doctest.h>
-
-#include <optional>
-#include <string>
-
 #include "lock/keeping.h"
 #include "lock_harness.h"
 
@@ -15,59 +10,33 @@ namespace {
 using namespace testing;
 
 /// A session that is won on three servers, in keeping from then on.
-class KeepingBench {
+class KeepingBench final : public Harness {
  public:
-  KeepingBench() {
-    for (ServerIndex server = 0; server < 3; ++server) {
-      harness.answer(server, Op::acquire, Granted{.run_id = std::string(1, char('a' + server))});
-    }
-    REQUIRE(harness.count<Spawn>() == 1);
-    harness.effects.clear();
+  KeepingBench() : Harness(plan_for(3)) {
+    answers(Op::acquire, {Granted{"a"}, Granted{"b"}, Granted{"c"}});
+    REQUIRE(count<Spawn>() == 1);
+    effects.clear();
     const Log won{.event = Log::Event::acquired, .attempt = 1, .fence = 1};
-    keeping.emplace(harness.session, 3, won);
+    keeping.emplace(session, 3, won);
     step(JobStarted{});
   }
 
-  void take(const Effects& more) {
-    harness.effects.insert(harness.effects.end(), more.begin(), more.end());
-  }
-  void step(const Event& event) { take(keeping->step(event, harness.now)); }
-  void tick(Duration later) {
-    harness.now += later;
-    step(Tick{});
-  }
-  /// As Harness::answer_all() and Harness::answer().
-  void answer_all(std::size_t servers, Op op, const Answer& each) {
-    for (ServerIndex server = 0; server < servers; ++server) answer(server, op, each);
-  }
-  bool answer(ServerIndex server, Op op, const Answer& answer) {
-    for (std::size_t at = 0; at < harness.effects.size(); ++at) {
-      const auto* ask = std::get_if<Ask>(&harness.effects[at]);
-      if (ask == nullptr || ask->server != server || !means(op, ask->op())) continue;
-      const Ask question = *ask;
-      harness.effects.erase(harness.effects.begin() + static_cast<std::ptrdiff_t>(at));
-      step(Reply{question, harness.now, answer});
-      return true;
-    }
-    return false;
+  Machine& machine() override {
+    if (keeping) return *keeping;
+    return session;
   }
   /// No line has an exit status: the ward's is not known.
   [[nodiscard]] std::size_t logged(Log::Event event) const {
-    for (const Log& line : harness.all<Log>()) CHECK_FALSE(line.status);
-    return static_cast<std::size_t>(std::ranges::count(harness.all<Log>(), event, &Log::event));
+    const std::vector<Log> lines = all<Log>();
+    for (const Log& line : lines) CHECK_FALSE(line.status);
+    return static_cast<std::size_t>(std::ranges::count(lines, event, &Log::event));
   }
   [[nodiscard]] bool leaves_for_owner() const {
-    return std::ranges::count_if(harness.asks(Op::leave), [](const Ask& ask) {
+    return std::ranges::count_if(asks(Op::leave), [](const Ask& ask) {
              return details<op::Leave>(ask).for_owner;
            }) == 3;
   }
-  /// All servers have lost it.
-  void lose() {
-    tick(10s);
-    answer_all(3, Op::renew, Missing{});
-  }
 
-  Harness harness{plan_for(3)};
   std::optional<Keeping> keeping;
 };
 
@@ -76,22 +45,22 @@ TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned
   bench.lose();
   CHECK(!bench.keeping->warns());
   // Of those that have answered.
-  CHECK(bench.harness.asked(Op::inquire) >= 2);
+  CHECK(bench.asked(Op::inquire) >= 2);
   SUBCASE("no server knows of a release: a loss") {
     bench.answer_all(3, Op::inquire, Missing{});
     CHECK(bench.keeping->warns());
-    CHECK(bench.harness.asked(Op::leave) == 0);
-    bench.tick(6s);  // beyond the grace, within what the lease was
+    CHECK(bench.asked(Op::leave) == 0);
+    bench.stand_still(6s);  // beyond the grace, within what the lease was
     CHECK(!bench.keeping->finished());
     CHECK(bench.logged(Log::Event::lost) == 1);
     SUBCASE("the ward ends, and what may be left of the lock goes with it") {
       bench.step(JobExited{0});
-      CHECK(bench.harness.asked(Op::leave) == 3);
+      CHECK(bench.asked(Op::leave) == 3);
     }
     SUBCASE("the ward lives on, and the lock expires") {
-      bench.tick(30s);
+      bench.stand_still(30s);
       CHECK(bench.keeping->finished());
-      CHECK(bench.harness.asked(Op::leave) == 0);
+      CHECK(bench.asked(Op::leave) == 0);
     }
     CHECK(bench.logged(Log::Event::lost) == 1);
   }
@@ -116,10 +85,8 @@ TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned
 
 TEST_CASE("keeping: a repair that is refused for a release tells of it") {
   KeepingBench bench;
-  bench.tick(10s);
-  bench.answer(0, Op::renew, Renewed{});
-  bench.answer(1, Op::renew, Renewed{});
-  bench.answer(2, Op::renew, Missing{});
+  bench.stand_still(10s);
+  bench.answers(Op::renew, {Renewed{}, Renewed{}, Missing{}});
   REQUIRE(bench.answer(2, Op::repair, Released{}));
   CHECK(bench.leaves_for_owner());
 }
@@ -128,12 +95,12 @@ TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
   KeepingBench bench;
   for (int again = 0; again < 2; ++again) {
     bench.step(Notice{.released = true});
-    REQUIRE(bench.harness.asked(Op::inquire) == 3);
+    REQUIRE(bench.asked(Op::inquire) == 3);
   }
-  CHECK(bench.harness.asked(Op::leave) == 0);
+  CHECK(bench.asked(Op::leave) == 0);
   bench.answer_all(3, Op::inquire, Missing{});
   CHECK(!bench.keeping->warns());
-  CHECK(bench.harness.asked(Op::leave) == 0);
+  CHECK(bench.asked(Op::leave) == 0);
   bench.step(Notice{.released = true});
   bench.answer(2, Op::inquire, Released{});
   CHECK(bench.leaves_for_owner());
@@ -141,12 +108,12 @@ TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
 
 TEST_CASE("keeping: servers that do not answer renewals: the ward is warned immediately") {
   KeepingBench bench;
-  while (!bench.keeping->warns() && bench.harness.now < Harness::start + 60s) {
+  while (!bench.keeping->warns() && bench.now < Harness::start + 60s) {
     bench.answer_all(3, Op::renew, no_answer());
-    bench.tick(100ms);
+    bench.stand_still(100ms);
   }
-  CHECK(bench.harness.now < Harness::start + 25s);
-  CHECK(bench.harness.asked(Op::inquire) == 0);
+  CHECK(bench.now < Harness::start + 25s);
+  CHECK(bench.asked(Op::inquire) == 0);
   bench.step(JobExited{0});
   bench.answer_all(3, Op::leave, Missing{});
   CHECK(bench.logged(Log::Event::lost) == 1);
@@ -154,15 +121,15 @@ TEST_CASE("keeping: servers that do not answer renewals: the ward is warned imme
 
 TEST_CASE("keeping: stopped beyond the lease it asks first, and then ends") {
   KeepingBench bench;
-  bench.tick(60s);
-  REQUIRE(bench.harness.asked(Op::inquire) == 3);
+  bench.stand_still(60s);
+  REQUIRE(bench.asked(Op::inquire) == 3);
   CHECK(!bench.keeping->warns());
   bench.answer_all(3, Op::inquire, Missing{});
   CHECK(bench.keeping->warns());
   CHECK(bench.keeping->finished());
   CHECK(bench.logged(Log::Event::lost) == 1);
-  CHECK(bench.harness.all<Log>().back().held == 60s);
-  CHECK(bench.harness.all<Log>().back().stopped == StopReason::lease_ending);
+  CHECK(bench.all<Log>().back().held == 60s);
+  CHECK(bench.all<Log>().back().stopped == StopReason::lease_ending);
 }
 
 TEST_CASE("keeping: the ward ends: the keeper releases the lock, and asks if it is gone") {
@@ -173,7 +140,7 @@ TEST_CASE("keeping: the ward ends: the keeper releases the lock, and asks if it 
   bench.answer_all(3, Op::leave, Missing{});
   CHECK(bench.logged(Log::Event::lost) == 0);
   CHECK(!bench.keeping->finished());
-  REQUIRE(bench.harness.asked(Op::inquire) == 3);
+  REQUIRE(bench.asked(Op::inquire) == 3);
   SUBCASE("it was released") {
     bench.answer(0, Op::inquire, Released{});
     CHECK(bench.logged(Log::Event::lost) == 0);
@@ -193,7 +160,7 @@ TEST_CASE("keeping: once it releases, it waits for no answer to an inquiry, and 
       CAPTURE(silent);
       KeepingBench bench;
       bench.step(Notice{.released = true});
-      REQUIRE(bench.harness.asked(Op::inquire) == 3);
+      REQUIRE(bench.asked(Op::inquire) == 3);
       // The ward ends, or another server tells of the release.
       if (released) {
         bench.answer((silent + 1) % 3, Op::inquire, Released{});
@@ -218,25 +185,25 @@ TEST_CASE("keeping: asked to end, it warns the ward, and waits for its end witho
   CHECK(bench.keeping->warns());
   ask_to_end();
   CHECK_FALSE_MESSAGE(bench.keeping->finished(), "TERM and HUP together are one order");
-  bench.tick(12s);  // a renewal would be due
+  bench.stand_still(12s);  // a renewal would be due
   CHECK(!bench.keeping->finished());
-  CHECK(bench.harness.asked(Op::renew) == 0);
+  CHECK(bench.asked(Op::renew) == 0);
   SUBCASE("the ward ends first: the lock is released") {
     bench.step(JobExited{0});
-    CHECK(bench.harness.asked(Op::leave) == 3);
+    CHECK(bench.asked(Op::leave) == 3);
     bench.answer_all(3, Op::leave, Released{});
     CHECK(bench.keeping->finished());
   }
   SUBCASE("the lease ends first") {
     CHECK(bench.keeping->deadline() <= Harness::start + 30s);
-    bench.tick(18s);
+    bench.stand_still(18s);
     CHECK(bench.keeping->finished());
-    CHECK(bench.harness.asked(Op::leave) == 0);
+    CHECK(bench.asked(Op::leave) == 0);
   }
   SUBCASE("asked again: it ends, and frees nothing") {
     ask_to_end();
     CHECK(bench.keeping->finished());
-    CHECK(bench.harness.asked(Op::leave) == 0);
+    CHECK(bench.asked(Op::leave) == 0);
   }
 }
 

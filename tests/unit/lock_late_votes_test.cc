@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Attempts that ended in vain: which of their votes are released, and when.
-#include <doctest/doctest.h>
-
-#include <csignal>
-
 #include "lock_harness.h"
 
 using namespace redlock::lock;
@@ -15,16 +11,14 @@ namespace {
 /// Its first attempt ended while server 2 had not answered.
 Harness one_is_late() {
   Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {held_by("other", std::nullopt), held_by("other", std::nullopt)});
+  harness.answer_all(2, Op::acquire, held_by("other", std::nullopt));
   return harness;
 }
 
-std::ptrdiff_t place_of(const Harness& harness, Op op) {
-  const auto found = std::ranges::find_if(harness.effects, [op](const Effect& effect) {
-    const auto* ask = std::get_if<Ask>(&effect);
-    return ask != nullptr && ask->op() == op;
-  });
-  return found - harness.effects.begin();
+/// In a job of an ancestor that holds the lock.
+Plan inside(Plan plan) {
+  plan.inherited = {.token = "outer", .fence = 7};
+  return plan;
 }
 
 }  // namespace
@@ -50,10 +44,7 @@ TEST_CASE("late votes: a possible grant is released when the server's answer sho
   }
   SUBCASE("after the next round") {
     harness.pass_pause();
-    harness.answers(Op::acquire, {held_by("other", std::nullopt), held_by("other", std::nullopt)});
-  }
-  SUBCASE("a late grant") {
-    harness.answer(2, Op::acquire, Granted{});
+    harness.answer_all(2, Op::acquire, held_by("other", std::nullopt));
   }
   SUBCASE("no answer, so that it may come into force") {
     harness.answer(2, Op::acquire, no_answer(true));
@@ -65,22 +56,16 @@ TEST_CASE("late votes: a possible grant is released when the server's answer sho
 }
 
 TEST_CASE("late votes: nothing is released where the server certainly has nothing") {
-  Harness harness = one_is_late();
-  SUBCASE("it refused") {
-    harness.answer(2, Op::acquire, held_by("other"));
+  // The last one: it never got the request.
+  for (const Answer& late : {Answer(held_by("other")), Answer(turn_of("w")),
+                             Answer(Done{1s, 1s, {}}), Answer(no_answer(false))}) {
+    CAPTURE(late.index());
+    Harness harness = one_is_late();
+    harness.answer(2, Op::acquire, late);
+    CHECK(harness.asked(Op::release) == 0);
+    harness.step(Signal{SIGTERM, true});
+    CHECK_MESSAGE(harness.asked(Op::release) == 0, "it is settled");
   }
-  SUBCASE("it was another waiter's turn") {
-    harness.answer(2, Op::acquire, turn_of("w"));
-  }
-  SUBCASE("a run was successful there") {
-    harness.answer(2, Op::acquire, Done{1s, 1s, {}});
-  }
-  SUBCASE("it never got the request") {
-    harness.answer(2, Op::acquire, no_answer(false));
-  }
-  CHECK(harness.asked(Op::release) == 0);
-  harness.step(Signal{SIGTERM, true});
-  CHECK_MESSAGE(harness.asked(Op::release) == 0, "it is settled");
 }
 
 TEST_CASE("late votes: a second answer to the same request gives nothing back again") {
@@ -108,29 +93,26 @@ TEST_CASE("late votes: a late refusal does not count in the round that is under 
 TEST_CASE("late votes: a waiter that gives up releases them, and then leaves the queue") {
   Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7), 10s);
   harness.pass_pause();
-  harness.answers(Op::acquire, {held_by("other", std::nullopt), held_by("other", std::nullopt)});
+  harness.answer_all(2, Op::acquire, held_by("other", std::nullopt));
   harness.pass_pause();
   harness.effects.clear();
   SUBCASE("at a signal") {
     harness.step(Signal{SIGTERM, true});
   }
   SUBCASE("at the limit") {
-    harness.now += 20s;
-    harness.step(Tick{});
+    harness.stand_still(20s);
   }
   // The second attempt was out on server 2, and a third one is on all of them.
+  const std::vector<Ask> asks = harness.all<Ask>();
+  REQUIRE(asks.size() == 7);
   std::vector<std::pair<ServerIndex, AttemptId>> released;
-  for (const Ask& ask : harness.asks(Op::release)) released.emplace_back(ask.server, ask.attempt);
+  for (std::size_t at = 0; at < 4; ++at) {
+    CHECK(asks[at].op() == Op::release);
+    released.emplace_back(asks[at].server, asks[at].attempt);
+  }
   std::ranges::sort(released);
   CHECK(released == std::vector<std::pair<ServerIndex, AttemptId>>{{0, 3}, {1, 3}, {2, 2}, {2, 3}});
   CHECK(harness.asked(Op::leave_queue) == 3);
-  const auto last = std::ranges::find_if(harness.effects.rbegin(), harness.effects.rend(),
-                                         [](const Effect& effect) {
-                                           const auto* ask = std::get_if<Ask>(&effect);
-                                           return ask != nullptr && ask->op() == Op::release;
-                                         });
-  const auto last_release = harness.effects.rend() - last - 1;
-  CHECK(last_release < place_of(harness, Op::leave_queue));
 }
 
 TEST_CASE("late votes: with --replicas, a wait in vain leaves the servers the time of a request") {
@@ -147,13 +129,10 @@ TEST_CASE("late votes: with --replicas, a wait in vain leaves the servers the ti
 }
 
 TEST_CASE("late votes: a released hold of an ancestor's lock is waited for no longer") {
-  Plan plan = plan_for(3, Duration::zero());
-  plan.inherited = {.token = "outer", .fence = 7};
-  Harness harness(plan);
+  Harness harness(inside(plan_for(3, Duration::zero())));
   harness.answers(Op::acquire, {Granted{}, Refused{}, Refused{}});
   REQUIRE(harness.answer(0, Op::leave, Released{.kept = true}));
-  harness.pass_pause();
-  harness.answer_all(3, Op::acquire, held_by("other"));
+  harness.next_round_all(held_by("other"));
   CHECK(harness.session.finished());
 }
 
@@ -161,27 +140,20 @@ TEST_CASE("late votes: who keeps a lock whose job is gone was killed; the user i
   for (const bool joins : {false, true}) {
     Plan plan = plan_for(1);
     plan.max_runtime = 1s;
-    if (joins) plan.inherited = {.token = "outer", .fence = 7};
+    if (joins) plan = inside(plan);
     for (const bool stopped : {false, true}) {
-      Harness harness(plan);
-      harness.answer(0, Op::acquire, Granted{});
-      harness.step(JobStarted{});
+      Harness harness = running(plan);
       if (stopped) harness.advance(1s);
-      harness.step(JobExited{3});
-      harness.step(JobTreeGone{});
+      harness.end_job(3);
       harness.answer(0, Op::leave, Released{.kept = true});
-      const auto* released = harness.reported<report::Released>();
-      REQUIRE(released != nullptr);
-      CHECK(released->kept);
-      CHECK(released->job_gone == (stopped && !joins));
+      CHECK(harness.told<report::Released>().kept);
+      CHECK(harness.told<report::Released>().job_gone == (stopped && !joins));
     }
   }
 }
 
-TEST_CASE("waiting for the maintenance hold that our own ancestor left: we do not join it") {
-  Plan plan = plan_for(3, 1min);
-  plan.inherited = {.token = "outer", .fence = 7};
-  Harness harness(plan);
+TEST_CASE("waiting for our own ancestor: not for the maintenance hold that it left") {
+  Harness harness(inside(plan_for(3, 1min)));
   harness.answer_all(3, Op::acquire, Refused{});
   Refused hold = held_by("outer");
   hold.maintenance = true;
@@ -194,14 +166,10 @@ TEST_CASE("waiting for the maintenance hold that our own ancestor left: we do no
 }
 
 TEST_CASE("waiting for our own ancestor: we join it instead, with a new hold") {
-  Plan plan = plan_for(3);
-  plan.inherited = {.token = "outer", .fence = 7};
-  Harness harness(plan);
+  Harness harness(inside(plan_for(3)));
   harness.answer_all(3, Op::acquire, Refused{});
-  harness.pass_pause();
-  harness.answer_all(3, Op::acquire, held_by("other"));
-  harness.pass_pause();
-  harness.answer_all(3, Op::acquire, held_by("revoked:outer {}"));
+  harness.next_round_all(held_by("other"));
+  harness.next_round_all(held_by("revoked:outer {}"));
   harness.pass_pause();
   REQUIRE(harness.asked(Op::acquire) == 3);
   CHECK_FALSE(is_join(harness.asks(Op::acquire).front().attempt));
@@ -216,8 +184,7 @@ TEST_CASE("waiting for our own ancestor: we join it instead, with a new hold") {
   SUBCASE("a released token is not used again") {
     const AttemptId first = harness.asks(Op::acquire).front().attempt;
     harness.answers(Op::acquire, {Granted{}, Refused{}, Refused{}});
-    harness.pass_pause();
-    harness.answer_all(3, Op::acquire, held_by("outer"));
+    harness.next_round_all(held_by("outer"));
     harness.pass_pause();
     REQUIRE(harness.asked(Op::acquire) == 3);
     CHECK(is_join(harness.asks(Op::acquire).front().attempt));
@@ -226,9 +193,7 @@ TEST_CASE("waiting for our own ancestor: we join it instead, with a new hold") {
 }
 
 TEST_CASE("waiting for our own ancestor: a single try joins it, too") {
-  Plan plan = plan_for(1, Duration::zero());
-  plan.inherited = {.token = "outer", .fence = 7};
-  Harness harness(plan);
+  Harness harness(inside(plan_for(1, Duration::zero())));
   harness.answer(0, Op::acquire, Refused{});
   harness.pass_pause();
   harness.answer(0, Op::acquire, held_by("outer"));

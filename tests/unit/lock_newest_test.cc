@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // --newest and --build: a newer run makes ours needless. --replace: the holder loses its lock.
-#include <doctest/doctest.h>
-
 #include "lock_harness.h"
 
 using namespace redlock::lock;
@@ -12,12 +10,6 @@ namespace {
 
 const std::string kHolder(40, 'a');
 const std::string kStranger(40, 'b');
-
-Granted at_noon() {
-  Granted granted;
-  granted.clock = std::chrono::milliseconds(1'800'000'000'000);
-  return granted;
-}
 
 Superseded superseded(std::uint64_t build = 0) {
   return {.build = build, .ago = 12min, .who = "them"};
@@ -40,48 +32,18 @@ Harness replacer(const Refused& refusal) {
   return harness;
 }
 
-/// The host sent the order to all servers, and this one answers.
-void answer_revoke(Harness& harness, ServerIndex server, const Answer& answer) {
-  const Ask ask{.server = server,
-                .attempt = kNoAttempt,
-                .operation = op::Revoke{"revoked:" + kHolder + " {}"}};
-  harness.step(Reply{ask, harness.now, answer});
-}
-
 }  // namespace
 
-TEST_CASE("newest: the word of one server is enough, and votes are released") {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {Granted{}, superseded()});
-  CHECK_FALSE(harness.session.finished());  // the third one may hold our token
-  harness.answer(2, Op::acquire, held_by(kHolder));
-  const auto* report = harness.reported<report::Superseded>();
-  REQUIRE(report != nullptr);
-  CHECK(report->by.who == "them");
-  CHECK(report->by.build == 0);
-  CHECK(harness.asks(Op::release).size() == 1);
-  REQUIRE(logged(harness).size() == 1);
-  CHECK(logged(harness)[0].event == Log::Event::superseded);
-  CHECK(harness.reported<report::Skipped>() == nullptr);
-  harness.answer(0, Op::release, Released{});
-  CHECK(harness.ended(Outcome::Kind::superseded));
-}
-
 TEST_CASE("newest: a vote counts before the job starts, and not after it") {
-  Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, Granted{});
-  SUBCASE("before") {
-    harness.answer(2, Op::acquire, superseded());
-    harness.answer(1, Op::acquire, Granted{});
-    CHECK(harness.count<Spawn>() == 0);
-    CHECK(harness.reported<report::Superseded>() != nullptr);
-  }
-  SUBCASE("after") {
-    harness.answer(1, Op::acquire, Granted{});
-    REQUIRE(harness.count<Spawn>() == 1);
-    harness.step(JobStarted{});
-    harness.answer(2, Op::acquire, superseded());
-    CHECK(harness.reported<report::Superseded>() == nullptr);
+  for (const bool starts : {false, true}) {
+    CAPTURE(starts);
+    Harness harness(plan_for(3));
+    harness.answers(Op::acquire, {Granted{}, starts ? Answer(Granted{}) : Answer(superseded())});
+    REQUIRE(harness.count<Spawn>() == (starts ? 1 : 0));
+    if (starts) harness.step(JobStarted{});
+    harness.answer(2, Op::acquire, starts ? Answer(superseded()) : Answer(Granted{}));
+    CHECK(harness.count<Spawn>() == (starts ? 1 : 0));
+    CHECK((harness.reported<report::Superseded>() == nullptr) == starts);
     CHECK(harness.kills().empty());
   }
 }
@@ -92,8 +54,7 @@ TEST_CASE("newest: a waiter that leaves the queue says whether it has got the lo
     return details<op::LeaveQueue>(harness.asks(Op::leave_queue)[0]).has_lock;
   };
   Harness winner = waiting_for(in_line(held_by(kHolder), 5), 30s);
-  winner.pass_pause();
-  winner.answer_all(3, Op::acquire, Granted{});
+  winner.next_round_all(Granted{});
   winner.step(JobStarted{});
   CHECK(leaves(winner));
 
@@ -105,9 +66,7 @@ TEST_CASE("newest: a waiter that leaves the queue says whether it has got the lo
 TEST_CASE("build: a successful run is marked for 30 days, and a failed one is not") {
   Plan plan = plan_for(3);
   plan.build = 4711;
-  Harness harness(plan);
-  harness.answer_all(3, Op::acquire, at_noon());
-  harness.step(JobStarted{});
+  Harness harness = running(plan);
   SUBCASE("success") {
     harness.step(JobExited{0});
     REQUIRE(harness.asked(Op::mark) == 3);
@@ -115,8 +74,7 @@ TEST_CASE("build: a successful run is marked for 30 days, and a failed one is no
     harness.answer_all(3, Op::mark, Unreachable{});
     harness.answer_all(3, Op::release, Released{});
     harness.advance(10s);
-    REQUIRE(harness.reported<report::MarkUnconfirmed>() != nullptr);
-    CHECK(harness.reported<report::MarkUnconfirmed>()->mark == Mark::build);
+    CHECK(harness.told<report::MarkUnconfirmed>().mark == Mark::build);
   }
   SUBCASE("failure") {
     harness.step(JobExited{1});
@@ -131,28 +89,16 @@ TEST_CASE("build: a successful run is marked for 30 days, and a failed one is no
   }
 }
 
-TEST_CASE("build: the report names both") {
+TEST_CASE("build: the report names both, and whose run it was") {
   Plan plan = plan_for(1);
   plan.build = 4711;
   Harness harness(plan);
   harness.answer(0, Op::acquire, superseded(4713));
-  const auto* report = harness.reported<report::Superseded>();
-  REQUIRE(report != nullptr);
-  CHECK(report->build == 4711);
-  CHECK(report->by.build == 4713);
-  CHECK(report->by.ago == 12min);
-}
-
-TEST_CASE("replace: the first holder is revoked, once") {
-  Harness harness = replacer(held_by(kHolder));
-  REQUIRE(replacing(harness));
-  CHECK(replacing(harness)->refusals.size() == 3);  // the third answer was still missing
-  harness.effects.clear();
-  for (int round = 0; round < 3; ++round) {
-    harness.pass_pause();
-    harness.answer_all(3, Op::acquire, held_by(kStranger));
-  }
-  CHECK_FALSE(replacing(harness));
+  const auto& report = harness.told<report::Superseded>();
+  CHECK(report.build == 4711);
+  CHECK(report.by.build == 4713);
+  CHECK(report.by.ago == 12min);
+  CHECK(report.by.who == "them");
 }
 
 TEST_CASE("replace: only a holder that a quorum names, and that is one of redlock's") {
@@ -174,46 +120,37 @@ TEST_CASE("replace: only a holder that a quorum names, and that is one of redloc
   mixed.advance(200ms);
   const std::optional<Replace> order = replacing(mixed);
   REQUIRE(order);
-  for (const auto& [server, refusal] : order->refusals) {
-    CHECK(refusal.blocker == kHolder);
-  }
+  for (const auto& [server, refusal] : order->refusals) CHECK(refusal.blocker == kHolder);
 }
 
 TEST_CASE("replace: the log says so when the holder has certainly lost its lock") {
-  Harness harness = replacer(held_by(kHolder));
-  answer_revoke(harness, 0, Revoked{});
-  answer_revoke(harness, 1, Missing{});
-  CHECK(logged(harness).empty());
-  answer_revoke(harness, 2, Revoked{});
-  REQUIRE(logged(harness).size() == 1);
-  CHECK(logged(harness)[0].event == Log::Event::revoked);
-  CHECK(logged(harness)[0].other == kHolder);
-
-  Harness readers = replacer(held_by("shared:" + kHolder));
-  answer_revoke(readers, 0, Revoked{{"one", "two"}});
-  answer_revoke(readers, 1, Revoked{{"one", "two"}});
-  answer_revoke(readers, 2, Revoked{{"one", "two"}});
-  REQUIRE(logged(readers).size() == 2);
-  CHECK(logged(readers)[1].other == "two");
-}
-
-TEST_CASE("replace: of several runs that revoke one lock, those log it that changed a server") {
-  const Revoked before{.before = true};
-  Harness late = replacer(held_by(kHolder));
-  for (const ServerIndex server : {0U, 1U, 2U}) answer_revoke(late, server, before);
-  CHECK(logged(late).empty());
-
-  Harness third = replacer(held_by(kHolder));
-  answer_revoke(third, 0, before);
-  answer_revoke(third, 1, before);
-  CHECK(logged(third).empty());
-  answer_revoke(third, 2, Revoked{});
-  CHECK(logged(third).size() == 1);
-
-  Harness first = replacer(held_by(kHolder));
-  answer_revoke(first, 0, Revoked{});
-  answer_revoke(first, 1, before);
-  CHECK(logged(first).size() == 1);
-  answer_revoke(first, 2, Revoked{});
-  CHECK(logged(first).size() == 1);
+  struct Row {
+    std::string holder;
+    std::vector<Answer> answers;
+    std::vector<std::size_t> lines;  ///< after each answer
+    std::string named;               ///< by the last line
+  };
+  const Revoked before{.before = true};  // by another run, which logs it if it changed a server
+  const Revoked readers{{"one", "two"}};
+  const std::vector<Row> rows = {
+      {kHolder, {Revoked{}, Missing{}, Revoked{}}, {0, 0, 1}, kHolder},
+      {kHolder, {before, before, before}, {0, 0, 0}, ""},
+      {kHolder, {before, before, Revoked{}}, {0, 0, 1}, kHolder},
+      {kHolder, {Revoked{}, before, Revoked{}}, {0, 1, 1}, kHolder},
+      {"shared:" + kHolder, {readers, readers, readers}, {0, 2, 2}, "two"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(&row - rows.data());
+    Harness harness = replacer(held_by(row.holder));
+    for (ServerIndex server = 0; server < 3; ++server) {
+      // The host has sent the order to all servers.
+      const Ask ask{.server = server,
+                    .attempt = kNoAttempt,
+                    .operation = op::Revoke{"revoked:" + kHolder + " {}"}};
+      harness.step(Reply{ask, harness.now, row.answers[server]});
+      CHECK(logged(harness).size() == row.lines[server]);
+    }
+    for (const Log& line : logged(harness)) CHECK(line.event == Log::Event::revoked);
+    if (!row.named.empty()) CHECK(logged(harness).back().other == row.named);
+  }
 }

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which slot a waiter asks for next: after what the servers say of all slots.
-#include "lock/attempt.h"
-
-#include <doctest/doctest.h>
-
 #include <set>
-#include <string>
-#include <vector>
 
 #include "lock_harness.h"
 
@@ -25,14 +19,7 @@ Refused with_slots(const std::string& slots, bool turn = false) {
 
 /// The choice after these answers to an attempt for its present slot.
 Next after(SlotChoice& choice, const std::vector<Answer>& answers) {
-  const Timing timing{.ttl = 30s, .grace = 5s};
-  Attempt attempt(1, answers.size(), choice.slot());
-  const std::vector<Ask> asks =
-      attempt.begin_round(1, 0, timing, std::vector<bool>(answers.size(), true));
-  for (const Ask& ask : asks) {
-    attempt.record({ask, Instant(1000s), answers[ask.server]}, timing);
-  }
-  return choice.choose(attempt);
+  return choice.choose(attempt_with(answers, choice.slot()));
 }
 
 }  // namespace
@@ -141,15 +128,11 @@ TEST_CASE("slots: a token is for one slot") {
 }
 
 TEST_CASE("slots: holders of different kinds that share the votes are no conflict") {
-  const auto verdict = [](const std::vector<std::string>& blockers) {
-    const Timing timing{.ttl = 30s, .grace = 5s};
-    Attempt attempt(1, blockers.size(), 0);
-    for (const Ask& ask : attempt.begin_round(1, 0, timing, {true, true, true})) {
-      attempt.record({ask, Instant(1000s), held_by(blockers[ask.server])}, timing);
-    }
-    return attempt.verdict(Instant(1000s), timing);
+  const auto verdict = [](const std::string& a, const std::string& b, const std::string& c) {
+    return attempt_with({held_by(a), held_by(b), held_by(c)})
+        .verdict(Harness::start, kAttemptTiming);
   };
-  CHECK(verdict({"shared:saa", "shared:sbb", "shared:p0103cc"}) == Verdict::conflict);
-  CHECK(verdict({"shared:p0103aa", "shared:p0203bb", "shared:saa"}) == Verdict::conflict);
-  CHECK(verdict({"shared:p0103aa", "shared:p0104bb", "shared:saa"}) == Verdict::split);
+  CHECK(verdict("shared:saa", "shared:sbb", "shared:p0103cc") == Verdict::conflict);
+  CHECK(verdict("shared:p0103aa", "shared:p0203bb", "shared:saa") == Verdict::conflict);
+  CHECK(verdict("shared:p0103aa", "shared:p0104bb", "shared:saa") == Verdict::split);
 }

@@ -2,13 +2,6 @@
 //
 // A run with several locks: the order of its locks, and how long each may be waited for.
 #include "lock/stages.h"
-
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <string>
-#include <vector>
-
 #include "lock_harness.h"
 
 using namespace redlock::lock;
@@ -66,21 +59,19 @@ TEST_CASE("stages: one limit for the waits of all") {
 }
 
 TEST_CASE("stages: no limit for a run that waits indefinitely or tries once") {
-  CHECK(limit_of_waits(std::nullopt, kStart) == kNever);
-  CHECK(wait_of_stage(std::nullopt, kNever, kStart) == std::nullopt);
-  CHECK(limit_of_waits(Duration::zero(), kStart) == kNever);
-  CHECK(wait_of_stage(Duration::zero(), kNever, kStart) == Duration::zero());
+  for (const std::optional<Duration> wait :
+       {std::optional<Duration>(), std::optional(Duration::zero())}) {
+    CHECK(limit_of_waits(wait, kStart) == kNever);
+    CHECK(wait_of_stage(wait, kNever, kStart) == wait);
+  }
   CHECK(limit_of_waits(Duration::max(), kStart) == kNever);
 }
 
 TEST_CASE("stages: a job that must be killed has a second to give the later locks back") {
   Harness harness = stage({.later = true});
-  harness.advance(10s);
-  harness.answer(0, Op::renew, Missing{});
+  harness.lose();
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
-  harness.advance(5s - 1ms);
-  CHECK(killed(harness).empty());
-  harness.advance(1ms);
+  CHECK(harness.only_after<Kill>(5s) == 1);
   CHECK(killed(harness) == Whoms{kNext});
   harness.step(Killed{true});
   harness.step(JobExited{137});
@@ -101,12 +92,9 @@ TEST_CASE("stages: a job that must be killed has a second to give the later lock
 
 TEST_CASE("stages: with --signal KILL, the later locks have that second, too") {
   Harness harness = stage({.later = true}, SIGKILL);
-  harness.advance(10s);
-  harness.answer(0, Op::renew, Missing{});
+  harness.lose();
   CHECK(killed(harness) == Whoms{kNext});
-  harness.advance(1s - 1ms);
-  CHECK(killed(harness) == Whoms{kNext});
-  harness.advance(1ms);
+  CHECK(harness.only_after<Kill>(1s) == 1);
   CHECK(killed(harness) == Whoms{kNext, kAll});
 }
 
@@ -124,17 +112,14 @@ TEST_CASE("stages: but everything is killed before the lease ends, as without --
     harness.answer(0, Op::renew, Missing{});
     harness.advance(5s);
     CHECK(killed(harness) == Whoms{kNext});
-    harness.advance(499ms);
-    CHECK(killed(harness) == Whoms{kNext});
-    harness.advance(1ms);
+    CHECK(harness.only_after<Kill>(500ms) == 1);
     CHECK(killed(harness) == Whoms{kNext, kAll});
   }
 }
 
 TEST_CASE("stages: a job whose main process has ended is no stage any more") {
   Harness harness = stage({.later = true});
-  harness.advance(10s);
-  harness.answer(0, Op::renew, Missing{});
+  harness.lose();
   harness.step(JobExited{143});
   harness.advance(5s);
   CHECK(killed(harness) == Whoms{kAll});
@@ -148,8 +133,7 @@ TEST_CASE("stages: the end of its supervisor is the order to kill immediately") 
     ordered = false;
   }
   SUBCASE("while the job is being stopped") {
-    harness.advance(10s);
-    harness.answer(0, Op::renew, Missing{});
+    harness.lose();
     harness.effects.clear();
   }
   harness.step(SupervisorGone{ordered});

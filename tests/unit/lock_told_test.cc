@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Messages to the holder: when it subscribes to them, and how they change its renewals.
-#include <doctest/doctest.h>
-
 #include "lock/value.h"
 #include "lock_harness.h"
 
@@ -35,27 +33,6 @@ TEST_CASE("told: a value's parts") {
   }
 }
 
-TEST_CASE("told: a job of less than half a second is not listened for") {
-  Harness harness = running_on_three();
-  harness.advance(499ms);
-  CHECK(harness.count<Subscribe>() == 0);
-  harness.advance(1ms);
-  CHECK(harness.count<Subscribe>() == 1);
-  CHECK(harness.asked(Op::renew) == 0);
-}
-
-TEST_CASE("told: listening is taken up again with every regular renewal, no more often") {
-  Harness harness = running_on_three();
-  harness.advance(9s);
-  CHECK(harness.count<Subscribe>() == 1);
-  harness.step(Notice{});
-  harness.advance(500ms);
-  CHECK(harness.count<Subscribe>() == 1);
-  harness.answer_all(3, Op::renew, Renewed{});
-  harness.advance(10s);
-  CHECK(harness.count<Subscribe>() == 2);
-}
-
 TEST_CASE("told: a stopped job is not listened for") {
   Plan plan = plan_for(3);
   plan.max_runtime = 100ms;
@@ -79,8 +56,7 @@ TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server 
     CAPTURE(ours);
     Harness harness(plan_for(3));
     harness.answer(2, Op::acquire, no_answer(false));
-    harness.answer(0, Op::acquire, Granted{});
-    harness.answer(1, Op::acquire, Granted{});
+    harness.answer_all(2, Op::acquire, Granted{});
     harness.step(JobStarted{});
     harness.advance(1s);
     harness.step(Notice{});
@@ -91,9 +67,7 @@ TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server 
     harness.answer(1, Op::renew, NotMine{"revoked:t {}", ours});
     if (!ours) continue;
     CHECK(harness.kills() == std::vector{15, 18});
-    harness.advance(4999ms);
-    CHECK(harness.kills() == std::vector{15, 18});
-    harness.advance(1ms);
+    CHECK(harness.only_after<Kill>(5s) == 1);
     CHECK(harness.kills() == std::vector{15, 18, 9});
   }
 }
@@ -123,10 +97,9 @@ TEST_CASE("told: a lock that is revoked on too few servers ends with what it had
   Harness harness = running_on_three();
   harness.advance(1s);
   harness.step(Notice{});
-  harness.answers(Op::renew, {NotMine{"revoked:t {}", true}, Renewed{}, no_answer()});
   for (int i = 0; i < 30 && harness.kills().empty(); ++i) {
-    harness.advance(1s);
     harness.answers(Op::renew, {NotMine{"revoked:t {}", true}, Renewed{}, no_answer()});
+    harness.advance(1s);
   }
   REQUIRE(harness.kills() == std::vector{15, 18});
   // The vote was asked for at the start, and lasts ttl - drift; margin and grace go before its end.
@@ -163,9 +136,7 @@ TEST_CASE("told: word that comes right after a renewal is put off, not lost") {
   harness.step(Notice{});  // the renewals that are on their way may have been answered before it
   harness.answer_all(3, Op::renew, Renewed{});
   CHECK(harness.asked(Op::renew) == 0);
-  harness.advance(89ms);
-  CHECK(harness.asked(Op::renew) == 0);
-  harness.advance(1ms);
+  CHECK(harness.only_after<Ask>(90ms) == 3);
   CHECK(harness.asked(Op::renew) == 3);
 }
 
@@ -181,8 +152,7 @@ TEST_CASE("told: while the job is being stopped for another reason, and when all
   harness.effects.clear();
   harness.step(Notice{});
   CHECK(harness.asked(Op::renew) == 3);
-  harness.step(JobExited{0});
-  harness.step(JobTreeGone{});
+  harness.end_job(0);
   harness.effects.clear();
   harness.step(Notice{});
   CHECK(harness.effects.empty());

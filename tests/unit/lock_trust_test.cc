@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <doctest/doctest.h>
-
 #include "lock_harness.h"
 
 using namespace redlock::lock;
@@ -19,113 +17,68 @@ Granted fresh_grant(std::string run_id, bool may_be_new = true) {
 
 }  // namespace
 
-TEST_CASE("a new installation, all of it fresh, grants immediately when every server does") {
-  for (const std::size_t servers : {1U, 3U, 4U}) {
-    Harness harness(plan_for(servers));
-    for (ServerIndex server = 0; server < servers; ++server) {
+TEST_CASE("a fresh server is no witness, unless all are fresh: a new installation") {
+  struct Row {
+    std::vector<Answer> answers;
+    bool wins;  ///< with the last answer, and not before it
+  };
+  const std::vector<Row> rows = {
+      {{fresh_grant("a")}, true},
+      {{fresh_grant("a"), fresh_grant("b"), fresh_grant("c")}, true},
+      {{fresh_grant("a"), fresh_grant("b"), fresh_grant("c"), fresh_grant("d")}, true},
+      // Two of three were restarted empty; the third is down, refuses, or knows an earlier life.
+      {{fresh_grant("a"), fresh_grant("b"), no_answer(false)}, false},
+      {{fresh_grant("a"), fresh_grant("b"), held_by("other")}, false},
+      {{fresh_grant("a"), fresh_grant("b"), fresh_grant("c", false)}, false},
+      // A quorum of trusted servers is enough, whoever else is fresh.
+      {{fresh_grant("a", false), fresh_grant("b", false), grant_of("c"), grant_of("d"),
+        grant_of("e")},
+       true},
+      // Three servers became four. The holder has two of the three, one of which was restarted
+      // empty.
+      {{fresh_grant("a"), held_by("other"), grant_of("c"), grant_of("d")}, false},
+      // There were three servers, or will be. The holder has one of these two, which was restarted
+      // empty. Neither knows of an earlier life.
+      {{fresh_grant("a"), Granted{.run_id = "b", .may_be_new = true}}, false},
+      {{fresh_grant("a"), fresh_grant("b")}, false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(&row - rows.data());
+    Harness harness(plan_for(row.answers.size()));
+    std::size_t grants = 0;
+    for (ServerIndex server = 0; server < row.answers.size(); ++server) {
       CHECK(harness.count<Spawn>() == 0);
-      harness.answer(server, Op::acquire, fresh_grant("r" + std::to_string(server)));
+      harness.answer(server, Op::acquire, row.answers[server]);
+      grants += std::holds_alternative<Granted>(row.answers[server]) ? 1 : 0;
     }
-    CHECK(harness.count<Spawn>() == 1);
+    CHECK(harness.count<Spawn>() == (row.wins ? 1 : 0));
+    CHECK(harness.asked(Op::release) >= (row.wins ? 0 : grants));
   }
-}
-
-TEST_CASE("a fresh server is no witness: two of three restarted empty grant nothing") {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {fresh_grant("a"), fresh_grant("b")});
-  CHECK(harness.count<Spawn>() == 0);
-  SUBCASE("the third is down") {
-    harness.answer(2, Op::acquire, no_answer(false));
-  }
-  SUBCASE("the third refuses") {
-    harness.answer(2, Op::acquire, held_by("other"));
-  }
-  SUBCASE("the third knows an earlier life") {
-    harness.answer(2, Op::acquire, fresh_grant("c", false));
-  }
-  CHECK(harness.count<Spawn>() == 0);
-  CHECK(harness.asked(Op::release) >= 2);
 }
 
 TEST_CASE("a vote that has expired is no vote and no witness") {
-  Plan plan = plan_for(3);
-  plan.timing.once = 50min;  // all answers are waited for
-  SUBCASE("too few votes") {
+  struct Row {
+    Granted first;  // it has expired when the others come
+    std::vector<Answer> others;
+    std::size_t released;
+  };
+  const std::vector<Row> rows = {
+      {grant_of("a"), {grant_of("b"), held_by("other")}, 2},         // too few votes
+      {grant_of("a"), {grant_of("b"), fresh_grant("c", false)}, 3},  // too few witnesses
+      {fresh_grant("a"), {fresh_grant("b"), fresh_grant("c")}, 3},   // a new installation
+  };
+  for (const Row& row : rows) {
+    CAPTURE(&row - rows.data());
+    Plan plan = plan_for(3);
+    plan.timing.once = 50min;  // all answers are waited for
     Harness harness(plan);
-    harness.answer(0, Op::acquire, grant_of("a"));
+    harness.answer(0, Op::acquire, row.first);
     harness.now += 31s;
-    harness.answer(1, Op::acquire, grant_of("b"));
-    harness.answer(2, Op::acquire, held_by("other"));
+    harness.answer(1, Op::acquire, row.others[0]);
+    harness.answer(2, Op::acquire, row.others[1]);
     CHECK(harness.count<Spawn>() == 0);
-    CHECK(harness.asked(Op::release) == 2);
+    CHECK(harness.asked(Op::release) == row.released);
   }
-  SUBCASE("too few witnesses") {
-    Harness harness(plan);
-    harness.answer(0, Op::acquire, grant_of("a"));
-    harness.now += 31s;
-    harness.answer(1, Op::acquire, grant_of("b"));
-    harness.answer(2, Op::acquire, fresh_grant("c", false));
-    CHECK(harness.count<Spawn>() == 0);
-    CHECK(harness.asked(Op::release) == 3);
-  }
-  SUBCASE("a new installation") {
-    Harness harness(plan);
-    harness.answer(0, Op::acquire, fresh_grant("a"));
-    harness.now += 31s;
-    harness.answer(1, Op::acquire, fresh_grant("b"));
-    harness.answer(2, Op::acquire, fresh_grant("c"));
-    CHECK(harness.count<Spawn>() == 0);
-  }
-}
-
-TEST_CASE("a quorum of trusted servers is enough, whoever else is fresh") {
-  Harness harness(plan_for(5));
-  harness.answers(Op::acquire,
-                  {fresh_grant("a", false), fresh_grant("b", false), grant_of("c"), grant_of("d")});
-  CHECK(harness.count<Spawn>() == 0);
-  harness.answer(4, Op::acquire, grant_of("e"));
-  CHECK(harness.count<Spawn>() == 1);
-}
-
-TEST_CASE("of an even number of servers, half of them are not enough to vouch") {
-  // Three servers became four. The holder has two of the three, and one of these was restarted
-  // empty.
-  Harness harness(plan_for(4));
-  harness.answers(Op::acquire, {fresh_grant("a"), held_by("other"), grant_of("c"), grant_of("d")});
-  CHECK(harness.count<Spawn>() == 0);
-  CHECK(harness.asked(Op::release) >= 3);
-}
-
-TEST_CASE("two servers: both must vouch, though neither knows of an earlier life") {
-  // There were three, or will be. The holder has one of these two, which was restarted empty.
-  Harness harness(plan_for(2));
-  harness.answer(0, Op::acquire, fresh_grant("a"));
-  SUBCASE("the other is older") {
-    harness.answer(1, Op::acquire, Granted{.run_id = "b", .may_be_new = true});
-  }
-  SUBCASE("the other is fresh, too") {
-    harness.answer(1, Op::acquire, fresh_grant("b"));
-  }
-  CHECK(harness.count<Spawn>() == 0);
-  CHECK(harness.asked(Op::release) >= 2);
-}
-
-TEST_CASE("servers that are not trusted yet are borne like ones that do not answer") {
-  Plan plan = plan_for(1);
-  plan.patience.server_wait = 3s;
-  Harness harness(plan);
-  while (!harness.session.finished() && harness.now < Harness::start + 10s) {
-    harness.answer(0, Op::acquire, fresh_grant("a", false));
-    harness.answer(0, Op::release, Released{});
-    harness.now = std::max(harness.now + 1ms, harness.session.deadline());
-    harness.step(Tick{});
-  }
-  CHECK(harness.ended(Outcome::Kind::unavailable));
-  CHECK(harness.now < Harness::start + 3100ms);
-  const auto* report = harness.reported<report::Unavailable>();
-  REQUIRE(report != nullptr);
-  REQUIRE(report->complaints.size() == 1);
-  CHECK(std::holds_alternative<Granted>(report->complaints[0].answer));
 }
 
 TEST_CASE("a twin that answers after the win has no vote") {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Our place in the queue of waiters: the ticket, when a waiter joins, and when it leaves.
-#include <doctest/doctest.h>
-
-#include <csignal>
-
 #include "lock/waiter.h"
 #include "lock_harness.h"
 
@@ -15,17 +11,6 @@ namespace {
 
 Refused queued(Ticket ticket, std::size_t place = 0, std::size_t waiters = 0) {
   return in_line(held_by("other", std::nullopt), ticket, place, waiters);
-}
-
-/// An attempt that got these answers.
-Attempt attempt_with(const std::vector<Answer>& answers) {
-  const Timing timing{.ttl = 30s, .grace = 5s};
-  Attempt attempt(1, answers.size());
-  for (const Ask& ask :
-       attempt.begin_round(1, 0, timing, std::vector<bool>(answers.size(), true))) {
-    attempt.record({ask, Harness::start, answers[ask.server]}, timing);
-  }
-  return attempt;
 }
 
 /// What follows from a round with these answers.
@@ -65,22 +50,18 @@ bool leaves_everywhere(const Effects& effects) {
 
 }  // namespace
 
-TEST_CASE("waiter: the ticket is the largest of those that the refusals tell") {
+TEST_CASE("waiter: the ticket is the largest of the first round, and later ones only subscribe") {
   Waiter waiter(3);
   CHECK(waiter.ticket() == 0);
   CHECK(joined_with(after_round(waiter, {queued(5), queued(9), queued(7)})) == 9);
+  CHECK(joined_with(after_round(waiter, {queued(50), queued(90), queued(70)})) == 0);
+  CHECK(joined_with(after_round(waiter, {queued(1), queued(1), queued(1)})) == 0);
+  CHECK_MESSAGE(joined_with(after_round(waiter, {Granted{}, Granted{}, no_answer()})) == 0,
+                "granted, but by servers that restarted recently");
   CHECK(waiter.ticket() == 9);
 
   Waiter one_is_away(3);
   CHECK(joined_with(after_round(one_is_away, {queued(5), no_answer(), queued(4)})) == 5);
-}
-
-TEST_CASE("waiter: the ticket never changes, and later rounds only subscribe") {
-  Waiter waiter(3);
-  after_round(waiter, {queued(5), queued(9), queued(7)});
-  CHECK(joined_with(after_round(waiter, {queued(50), queued(90), queued(70)})) == 0);
-  CHECK(joined_with(after_round(waiter, {queued(1), queued(1), queued(1)})) == 0);
-  CHECK(waiter.ticket() == 9);
 }
 
 TEST_CASE("waiter: any quorum of refusals joins, and nothing less") {
@@ -92,14 +73,6 @@ TEST_CASE("waiter: any quorum of refusals joins, and nothing less") {
   CHECK(after_round(nearly, {Granted{}, Granted{}, queued(6)}).empty());
   CHECK(after_round(nearly, {Granted{}, no_answer(), queued(6)}).empty());
   CHECK(nearly.ticket() == 0);
-}
-
-TEST_CASE("waiter: a round without a quorum of refusals does not end a place in the queue") {
-  Waiter waiter(3);
-  after_round(waiter, {queued(5), queued(9), queued(7)});
-  CHECK_MESSAGE(joined_with(after_round(waiter, {Granted{}, Granted{}, no_answer()})) == 0,
-                "granted, but by servers that restarted recently");
-  CHECK(waiter.ticket() == 9);
 }
 
 TEST_CASE("waiter: the first two say so") {
@@ -116,19 +89,6 @@ TEST_CASE("waiter: servers that tell no ticket have no line") {
   CHECK(after_round(waiter, {queued(0), queued(0), queued(0)}).empty());
   CHECK(waiter.ticket() == 0);
   CHECK(joined_with(after_round(waiter, {queued(0), queued(0), queued(4)})) == 4);
-}
-
-TEST_CASE("waiter: it leaves if fewer than a quorum answer, and rejoins with its old ticket") {
-  Waiter waiter(3);
-  after_round(waiter, {queued(5), queued(9), queued(7)});
-  CHECK(leaves_everywhere(after_round(waiter, {queued(9), no_answer(), no_answer()}, false)));
-  CHECK_MESSAGE(waiter.ticket() == 0, "its requests must not put it back");
-  CHECK_MESSAGE(after_round(waiter, {no_answer(), no_answer(), no_answer()}, false).empty(),
-                "it has left already");
-  CHECK_MESSAGE(after_round(waiter, {Granted{}, Granted{}, no_answer()}).empty(),
-                "nobody stands in its way");
-  CHECK(joined_with(after_round(waiter, {queued(80), queued(90), no_answer()})) == 9);
-  CHECK(waiter.ticket() == 9);
 }
 
 TEST_CASE("waiter: leaving is asked once, of every server, until each has answered") {
@@ -185,26 +145,6 @@ TEST_CASE("waiter: it is called when a quorum can wake it and some server has it
   CHECK_FALSE_MESSAGE(waiter.is_called(), "leaving ended the subscriptions");
 }
 
-TEST_CASE("queue: without a quorum a waiter leaves, and asks the silent servers first") {
-  Harness harness = waiting_for(in_line(held_by("holder"), 7, 3, 5));
-  CHECK(harness.session.waiting().place == 3);
-  harness.effects.clear();
-  harness.pass_pause();
-  harness.answers(Op::acquire, {queued(8), no_answer(false), no_answer(false)});
-  CHECK(harness.session.waiting().place == 0);
-  CHECK(harness.asked(Op::leave_queue) == 3);
-  CHECK(harness.count<JoinQueue>() == 0);
-  harness.pass_pause();
-  CHECK(servers_asked(harness) == Servers({1, 2}));
-  CHECK(details<op::Acquire>(harness.asks(Op::acquire).front()).ticket == 0);
-  harness.answer(1, Op::acquire, queued(99));
-  CHECK_MESSAGE(servers_asked(harness) == Servers({0, 2}), "a quorum is possible again");
-  CHECK(harness.session.waiting().answering == 2);
-  harness.answer_all(3, Op::acquire, queued(99));
-  REQUIRE(harness.count<JoinQueue>() == 1);
-  CHECK(std::get<JoinQueue>(harness.effects.back()).ticket == 7);
-}
-
 TEST_CASE("queue: a waiter that no quorum can serve leaves, and takes no vote until that changes") {
   Harness harness(plan_for(3));
   const auto round = [&harness](const Answer& second) {
@@ -224,9 +164,8 @@ TEST_CASE("queue: a waiter that no quorum can serve leaves, and takes no vote un
     harness.answer(0, Op::acquire, no_answer(false));
     harness.answer(2, Op::acquire, in_line(held_by("left over", 8h), 8));
   }
-  REQUIRE(harness.reported<report::QuorumMissing>() != nullptr);
-  CHECK(harness.reported<report::QuorumMissing>()->complaints.size() == 2);
-  CHECK(harness.reported<report::QuorumMissing>()->answering == 1);
+  CHECK(harness.told<report::QuorumMissing>().complaints.size() == 2);
+  CHECK(harness.told<report::QuorumMissing>().answering == 1);
   harness.advance(1s);
   SUBCASE("the silent server is back") {
     harness.answer(0, Op::acquire, in_line(held_by("holder"), 9));
@@ -254,8 +193,7 @@ TEST_CASE("queue: before obstacles, the word of one server that the run is done 
   Harness harness(plan_for(3));
   harness.answer_all(3, Op::acquire, no_answer(false));
   CHECK_FALSE_MESSAGE(harness.session.waiting().obstructed, "too few servers answer");
-  harness.pass_pause();
-  harness.answers(Op::acquire, {no_answer(false), Done{}, no_answer(false)});
+  harness.next_round({no_answer(false), Done{}, no_answer(false)});
   CHECK(harness.reported<report::Skipped>() != nullptr);
 }
 
@@ -268,36 +206,20 @@ TEST_CASE("queue: who can win when the holder has released stays in the queue") 
       {holder, holder, no_answer(false)},
       {readers, other_readers, no_answer(false)},
       {Granted{}, holder, holder},
-  };
-  for (const std::vector<Answer>& answers : rounds) {
-    Harness harness(plan_for(3));
-    for (int round = 0; round < 4; ++round) {
-      for (ServerIndex server = 0; server < 3; ++server) {
-        harness.answer(server, Op::acquire, answers[server]);
-      }
-      harness.pass_pause();
-      CHECK_FALSE(harness.session.waiting().obstructed);
-    }
-    CHECK(harness.asked(Op::leave_queue) == 0);
-  }
-}
-
-TEST_CASE("queue: a holder may have a list with one server less: then fewer than a quorum refuse") {
-  const Refused holder = in_line(held_by("holder"), 7);
-  const std::vector<std::vector<Answer>> rounds{
+      // The holder may have a list with one server less: then fewer than a quorum refuse.
       {Granted{}, holder},
       {Granted{}, no_answer(false), holder, holder},
   };
   for (const std::vector<Answer>& answers : rounds) {
+    CAPTURE(&answers - rounds.data());
     Harness harness(plan_for(answers.size()));
     for (int round = 0; round < 4; ++round) {
-      for (ServerIndex server = 0; server < answers.size(); ++server) {
-        harness.answer(server, Op::acquire, answers[server]);
-      }
+      harness.answers(Op::acquire, answers);
       harness.pass_pause();
+      CHECK_FALSE(harness.session.waiting().obstructed);
     }
     CHECK(harness.count<JoinQueue>() >= 1);
-    CHECK_FALSE(harness.session.waiting().obstructed);
+    CHECK(harness.asked(Op::leave_queue) == 0);
   }
 }
 
@@ -360,35 +282,27 @@ TEST_CASE("queue: at the limit, a wait before obstacles says which they are") {
                     {no_answer(false), queued(7), in_line(held_by("left over", 8h), 7)});
     harness.pass_pause();
   }
-  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
-  REQUIRE(harness.count<Report>() > 0);
+  CHECK(harness.ended(Outcome::Kind::conflict));
   const Report last = harness.all<Report>().back();
   const auto& contended = std::get<report::Contended>(last);
   CHECK(contended.when == report::Contended::When::gives_up);
   CHECK(contended.obstacles.size() == 2);
 }
 
-TEST_CASE("queue: left with the lock, once the job has started or cannot start") {
-  for (const bool starts : {true, false}) {
+TEST_CASE("queue: left with the lock once the job has started, or cannot, but not if it is late") {
+  for (const Event& event :
+       {Event(JobStarted{}), Event(JobFailedToStart{127}), Event(JobTooLate{})}) {
+    CAPTURE(event.index());
+    const bool late = std::holds_alternative<JobTooLate>(event);
     Harness harness = waiting_for(queued(7));
-    harness.advance(harness.session.deadline() - harness.now);
-    harness.answer_all(3, Op::acquire, Granted{});
+    harness.next_round_all(Granted{});
     REQUIRE(harness.count<Spawn>() == 1);
     CHECK_MESSAGE(harness.asked(Op::leave_queue) == 0, "the job shall not wait for that");
-    harness.step(starts ? Event(JobStarted{}) : Event(JobFailedToStart{127}));
-    REQUIRE(harness.asked(Op::leave_queue) == 3);
-    if (starts) harness.step(JobExited{0});
-    CHECK(harness.asked(Op::leave_queue) == 3);
+    harness.step(event);
+    CHECK(harness.asked(Op::leave_queue) == (late ? 0 : 3));
+    if (std::holds_alternative<JobStarted>(event)) harness.step(JobExited{0});
+    CHECK(harness.asked(Op::leave_queue) == (late ? 0 : 3));
   }
-}
-
-TEST_CASE("queue: a job that comes too late keeps its place in the queue") {
-  Harness harness = waiting_for(queued(7));
-  harness.advance(harness.session.deadline() - harness.now);
-  harness.answer_all(3, Op::acquire, Granted{});
-  REQUIRE(harness.count<Spawn>() == 1);
-  harness.step(JobTooLate{});
-  CHECK(harness.asked(Op::leave_queue) == 0);
 }
 
 TEST_CASE("queue: a wait in vain ends when the servers that answered know that it was left") {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <chrono>
-#include <vector>
-
 #include "lock/watch.h"
 
 using namespace redlock::lock;
@@ -25,6 +21,13 @@ constexpr Duration kLongest = kTiming.longest_head_start();
 /// A worker that has found few processes.
 constexpr WorkerState kMeasured{Phase::running, kTermAt - 1ns, kValidUntil, 1ns};
 
+/// What it does when it is due, and that it is due at `at`.
+Acts due(Watch& watch, Instant at, const WorkerState& state = kRunning, bool worker_gone = true) {
+  CAPTURE((at - kWatchStart).count());
+  CHECK(watch.deadline(state) == at);
+  return watch.step(state, worker_gone, true, at);
+}
+
 }  // namespace
 
 TEST_CASE("a worker that does its work is left alone, by half a margin beyond its time") {
@@ -42,28 +45,22 @@ TEST_CASE("a dead worker: the job may go on for what is left, then TERM, then KI
   CHECK(watch.step(kRunning, true, true, kWatchStart + 1s).empty());
   CHECK(watch.alone());
   CHECK_FALSE(watch.stopped_job());
-  CHECK(watch.deadline(kRunning) == kTermAt - kLongest);
-  CHECK(watch.step(kRunning, true, true, kTermAt - kLongest) == Acts{Act::measure});
-  CHECK(watch.deadline(kRunning) == kTermAt);
-  CHECK(watch.step(kRunning, true, true, kTermAt) == Acts{Act::stop_job});
+  CHECK(due(watch, kTermAt - kLongest) == Acts{Act::measure});
+  CHECK(due(watch, kTermAt) == Acts{Act::stop_job});
   CHECK(watch.stopped_job());
-  CHECK(watch.deadline(kRunning) == kKillAt);
   CHECK(watch.step(kRunning, true, true, kKillAt - 1ns).empty());
-  CHECK(watch.step(kRunning, true, true, kKillAt) == Acts{Act::kill_job});
-  CHECK(watch.deadline(kRunning) == kKillAt + 20ms);
-  CHECK(watch.step(kRunning, true, true, kKillAt + 20ms) == Acts{Act::kill_job});
+  CHECK(due(watch, kKillAt) == Acts{Act::kill_job});
+  CHECK(due(watch, kKillAt + 20ms) == Acts{Act::kill_job});
 }
 
 TEST_CASE("a worker that was killed with the job's main process: the rest gets a grace, no more") {
   Watch watch(kTiming);
   CHECK(watch.step(kRunning, true, true, kWatchStart + 1s).empty());
   watch.end_rest(JobEnd::killed, kWatchStart + 1s);
-  CHECK(watch.deadline(kRunning) == kWatchStart + 1s);
-  CHECK(watch.step(kRunning, true, true, kWatchStart + 1s) == Acts{Act::stop_job});
+  CHECK(due(watch, kWatchStart + 1s) == Acts{Act::stop_job});
   CHECK_FALSE(watch.stopped_job());  // the exit status is the main process's
   watch.end_rest(JobEnd::killed, kWatchStart + 2s);
-  CHECK(watch.deadline(kRunning) == kWatchStart + 1s + kTiming.grace);
-  CHECK(watch.step(kRunning, true, true, kWatchStart + 1s + kTiming.grace) == Acts{Act::kill_job});
+  CHECK(due(watch, kWatchStart + 1s + kTiming.grace) == Acts{Act::kill_job});
 }
 
 TEST_CASE("no worker, and the main process ended as told: the rest has the signal, KILL follows") {
@@ -71,8 +68,7 @@ TEST_CASE("no worker, and the main process ended as told: the rest has the signa
   CHECK(watch.step(kRunning, true, true, kWatchStart + 1s).empty());
   watch.end_rest(JobEnd::as_told, kWatchStart + 2s);
   CHECK(watch.step(kRunning, true, true, kWatchStart + 2s).empty());
-  CHECK(watch.deadline(kRunning) == kWatchStart + 2s + kTiming.grace);
-  CHECK(watch.step(kRunning, true, true, kWatchStart + 2s + kTiming.grace) == Acts{Act::kill_job});
+  CHECK(due(watch, kWatchStart + 2s + kTiming.grace) == Acts{Act::kill_job});
   CHECK_FALSE(watch.stopped_job());
 }
 
@@ -98,23 +94,18 @@ TEST_CASE("a stuck worker dies first, and the job is stopped immediately") {
 TEST_CASE("many processes: a worker that has measured them is due earlier, and so is the KILL") {
   const WorkerState many{Phase::running, kTermAt - 2s, kValidUntil, 2s};
   Watch watch(kTiming);
-  CHECK(watch.deadline(many) == kTermAt - 2s + 300ms);
-  CHECK(watch.step(many, false, true, kTermAt - 2s + 300ms) ==
-        Acts{Act::kill_worker, Act::stop_job});
+  CHECK(due(watch, kTermAt - 2s + 300ms, many, false) == Acts{Act::kill_worker, Act::stop_job});
   CHECK(watch.deadline(many) == kKillAt - 2s);
 }
 
 TEST_CASE("many processes below a worker that is stuck: measured in time, and stopped earlier") {
   Watch watch(kTiming);
   const Instant looks = kTermAt + 300ms - kLongest;
-  CHECK(watch.deadline(kRunning) == looks);
-  CHECK(watch.step(kRunning, false, true, looks) == Acts{Act::measure});
+  CHECK(due(watch, looks, kRunning, false) == Acts{Act::measure});
   watch.set_head_start(2s);
   CHECK_FALSE(watch.alone());
-  CHECK(watch.deadline(kRunning) == kTermAt + 300ms - 2s);
   CHECK(watch.step(kRunning, false, true, kTermAt + 299ms - 2s).empty());
-  CHECK(watch.step(kRunning, false, true, kTermAt + 300ms - 2s) ==
-        Acts{Act::kill_worker, Act::stop_job});
+  CHECK(due(watch, kTermAt + 300ms - 2s, kRunning, false) == Acts{Act::kill_worker, Act::stop_job});
   CHECK(watch.deadline(kRunning) == kKillAt - 2s);
 }
 
@@ -133,8 +124,7 @@ TEST_CASE("many processes, and no worker: TERM and KILL come earlier, within wha
     const Duration head_start = std::min(length, kLongest);
     CHECK(watch.step(kRunning, true, true, kTermAt - kLongest) == Acts{Act::measure});
     watch.set_head_start(length);
-    CHECK(watch.deadline(kRunning) == kTermAt - head_start);
-    CHECK(watch.step(kRunning, true, true, kTermAt - head_start) == Acts{Act::stop_job});
+    CHECK(due(watch, kTermAt - head_start) == Acts{Act::stop_job});
     CHECK(watch.deadline(kRunning) == kKillAt - head_start);
   }
 }
@@ -145,9 +135,8 @@ TEST_CASE("KILLs that find nothing new come at twice the pause, up to a second")
   CHECK(watch.step(kRunning, true, true, now) == Acts{Act::kill_job});
   watch.killed(true);
   for (const Duration pause : {20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1000ms, 1000ms}) {
-    CHECK(watch.deadline(kRunning) == now + pause);
     now += pause;
-    CHECK(watch.step(kRunning, true, true, now) == Acts{Act::kill_job});
+    CHECK(due(watch, now) == Acts{Act::kill_job});
     watch.killed(false);
   }
   watch.killed(true);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // A server says when the lock may be ours, or that from now on it will: when a waiter asks then.
-#include <doctest/doctest.h>
-
 #include "lock_harness.h"
 
 using namespace redlock::lock;
@@ -11,48 +9,44 @@ using namespace redlock::lock::testing;
 namespace {
 
 void refuse_all(Harness& harness) {
-  for (ServerIndex server = 0; server < 3; ++server) {
-    REQUIRE(harness.answer(server, Op::acquire, held_by("other", std::nullopt)));
-  }
+  REQUIRE(harness.asked(Op::acquire) == 3);
+  harness.answer_all(3, Op::acquire, held_by("other", std::nullopt));
 }
 
 }  // namespace
 
 TEST_CASE("queue: a woken waiter asks immediately, the next one when the first had its chance") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
-  for (int round = 0; round < 8; ++round) {  // until the back-off is long
-    harness.advance(harness.session.deadline() - harness.now);
-    refuse_all(harness);
-  }
-  REQUIRE(harness.session.deadline() > harness.now + 2s);
+  // Until the back-off is long.
+  for (int round = 0; round < 8; ++round) harness.next_round_all(held_by("other", std::nullopt));
+  REQUIRE(harness.pause() > 2s);
   harness.advance(100ms);
   harness.step(Woken{500ms});
-  CHECK(harness.session.deadline() == harness.now + 500ms);
+  CHECK(harness.pause() == 500ms);
   harness.advance(100ms);
   harness.step(Woken{0ms});
-  CHECK(harness.session.deadline() == harness.now);
+  CHECK(harness.pause() == 0ms);
   harness.step(Woken{500ms});
-  CHECK(harness.session.deadline() == harness.now);
+  CHECK(harness.pause() == 0ms);
   harness.step(Tick{});
   CHECK(harness.asked(Op::acquire) == 3);
 }
 
 TEST_CASE("queue: woken while it asks, it asks once more, though not without a pause") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
-  harness.advance(harness.session.deadline() - harness.now);
+  harness.pass_pause();
   harness.step(Woken{0ms});
-  CHECK(harness.asked(Op::acquire) == 3);
   refuse_all(harness);
-  CHECK(harness.session.deadline() == harness.now + 5ms);
+  CHECK(harness.pause() == 5ms);
   // The word was for that round only.
   harness.advance(5ms);
   refuse_all(harness);
-  CHECK(harness.session.deadline() > harness.now + 5ms);
+  CHECK(harness.pause() > 5ms);
 
-  harness.advance(harness.session.deadline() - harness.now);
+  harness.pass_pause();
   harness.step(Woken{500ms});
   refuse_all(harness);
-  CHECK(harness.session.deadline() == harness.now + 500ms);
+  CHECK(harness.pause() == 500ms);
 }
 
 /// How many rounds it begins in a second of word upon word, all in vain.
@@ -80,10 +74,7 @@ TEST_CASE("queue: endless words are believed for some rounds, 5 ms apart, then t
     CHECK(later <= 11);
   }
   // After a round that took its time (the one before is the last word's) they count again.
-  for (int round = 0; round < 2; ++round) {
-    harness.advance(harness.session.deadline() - harness.now);
-    refuse_all(harness);
-  }
+  for (int round = 0; round < 2; ++round) harness.next_round_all(held_by("other", std::nullopt));
   CHECK(rounds_in_a_flood(harness) >= 32);
 }
 
@@ -100,29 +91,9 @@ TEST_CASE("woken: told when the lock has cooled, it asks then, or earlier if it 
   CHECK(harness.asked(Op::acquire) == 3);
 }
 
-TEST_CASE("subscribed: when a quorum can wake it, it asks: a wake-up may have been lost") {
-  Harness harness = waiting_for(held_by("other", std::nullopt));
-  harness.advance(20ms);
-  const Duration pause = harness.pause();
-  REQUIRE(pause > 0ms);
-  harness.step(Subscribed{1});
-  harness.step(Subscribed{1});
-  CHECK_MESSAGE(harness.pause() == pause, "one server is not a quorum");
-  harness.step(Subscribed{0});
-  CHECK(harness.pause() == 0ms);
-  harness.step(Tick{});
-  REQUIRE(harness.asked(Op::acquire) == 3);
-  refuse_all(harness);
-  const Duration later = harness.pause();
-  REQUIRE(later > 5ms);
-  harness.step(Subscribed{2});
-  CHECK_MESSAGE(harness.pause() == later, "it was a quorum before");
-}
-
 TEST_CASE("subscribed: within a round it is for the next one, and rounds are 5 ms apart") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   harness.pass_pause();
-  REQUIRE(harness.asked(Op::acquire) == 3);
   harness.step(Subscribed{0});
   harness.step(Subscribed{2});
   refuse_all(harness);
@@ -135,8 +106,7 @@ TEST_CASE("subscribed: within a round it is for the next one, and rounds are 5 m
 TEST_CASE("woken and subscribed: messages that come after the grant are forgotten") {
   const auto too_late_to_start = [] {
     Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7));
-    harness.pass_pause();
-    harness.answer_all(3, Op::acquire, Granted{});
+    harness.next_round_all(Granted{});
     REQUIRE(harness.count<Spawn>() == 1);
     return harness;
   };
@@ -150,10 +120,8 @@ TEST_CASE("woken and subscribed: messages that come after the grant are forgotte
   Harness subscribed = too_late_to_start();
   for (ServerIndex server = 0; server < 3; ++server) subscribed.step(Subscribed{server});
   subscribed.step(JobTooLate{});
-  for (int round = 0; round < 2; ++round) {
-    subscribed.pass_pause();
-    subscribed.answer_all(3, Op::acquire, in_line(held_by("other", std::nullopt), 7, 1, 1));
-  }
+  for (int round = 0; round < 2; ++round)
+    subscribed.next_round_all(in_line(held_by("other", std::nullopt), 7, 1, 1));
   CHECK_MESSAGE(subscribed.pause() == 100ms, "leaving the queue ended the subscriptions");
 }
 

@@ -12,9 +12,9 @@
 // the files: read the difference before you commit it. README.md lists the steps.
 //
 // Prints one TAP line for each file. Exit status: 0 all as written, 1 not so, 64 usage.
-#include <exception>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
 
 #include "scenario.h"
 
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   const bool rewrite = !paths.empty() && paths.front() == "--rewrite";
   if (rewrite) paths.erase(paths.begin());
   if (paths.empty()) {
-    std::fputs("usage: redlock_scenarios [--rewrite] FILE...\n", stderr);
+    std::cerr << "usage: redlock_scenarios [--rewrite] FILE...\n";
     return 64;
   }
   std::cout << "1.." << paths.size() << '\n';

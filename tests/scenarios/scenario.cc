@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "scenario.h"
 
-#include <algorithm>
-#include <chrono>
 #include <sstream>
 #include <stdexcept>
-#include <utility>
-
-#include "words.h"
 
 namespace redlock::scenarios {
 
@@ -37,11 +32,6 @@ Duration duration_or(const Words& words, std::string_view name, Duration otherwi
   return found == words.named.end() ? otherwise : read_duration(found->second);
 }
 
-int number_at(const Words& words, std::size_t index) {
-  if (index >= words.bare.size()) throw std::runtime_error("a number is missing");
-  return std::stoi(words.bare[index]);
-}
-
 lock::ServerIndex server_of(const std::string& name) {
   if (name.size() != 1 || name.front() < 'A' || name.front() > 'I') {
     throw std::runtime_error("not a server: " + name);
@@ -68,7 +58,7 @@ std::vector<std::string> Scenario::play(std::string_view step) {
   } else if (verb == "job") {
     job(words);
   } else if (verb == "signal") {
-    happen(lock::Signal{number_at(words, 0), true});
+    happen(lock::Signal{std::stoi(words.bare.at(0)), true});
   } else if (verb == "told") {
     happen(lock::Notice{});
   } else if (verb == "woken") {
@@ -155,7 +145,7 @@ void Scenario::job(const Words& words) {
   if (verb == "ends") {
     const bool killed = words.bare.size() == 3 && words.bare[2] == "killed";
     const auto end = killed ? lock::JobEnd::killed : lock::JobEnd::by_itself;
-    return happen(lock::JobExited{number_at(words, 1), end});
+    return happen(lock::JobExited{std::stoi(words.bare.at(1)), end});
   }
   if (verb == "gone") return happen(lock::JobTreeGone{});
   throw std::runtime_error("job starts|late|ends N|gone");

@@ -2,10 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "lock/session.h"
 
@@ -50,5 +46,23 @@ class Scenario {
   std::string said_;
   int repeated_ = 0;  ///< how often in a row, after the first time
 };
+
+// How a scenario writes what goes into a session and what comes out of it: words.cc. What reads
+// throws std::runtime_error.
+
+/// "30s", "250ms".
+lock::Duration read_duration(std::string_view text);
+/// "acquire".
+lock::Op read_op(std::string_view text);
+/// "granted fence=7", "refused by=tokenB ttl=20s".
+lock::Answer read_answer(const Words& words);
+
+/// The other way round: "29.698s", "250ms".
+std::string text_of(lock::Duration duration);
+std::string name_of(lock::ServerIndex server);
+/// What an effect is, in one line.
+std::string text_of(const lock::Effect& effect);
+/// How a session has ended.
+std::string text_of(const lock::Outcome& outcome);
 
 }  // namespace redlock::scenarios

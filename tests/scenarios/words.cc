@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "words.h"
-
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <csignal>
-#include <sstream>
 #include <stdexcept>
-#include <utility>
 
-#include "lock/vote.h"
+#include "scenario.h"
 
 namespace redlock::scenarios {
 

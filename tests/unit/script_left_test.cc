@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // What a script leaves behind when a lock has ended, and for how long.
-#include <functional>
-
 #include "script_server.h"
 
 namespace redlock::redis {
@@ -17,9 +15,7 @@ TEST_CASE("scripts: a tombstone stays ten seconds longer than its lock and an ea
     for (const std::int64_t earlier :
          {std::int64_t{0}, std::int64_t{5'000}, std::int64_t{200'000'000}}) {
       for (const bool forced : {false, true}) {
-        CAPTURE(left);
-        CAPTURE(earlier);
-        CAPTURE(forced);
+        INFO(left, " ", earlier, " ", forced);
         Server server;
         const Client holder("alone", 'b');
         REQUIRE(is<lock::Granted>(holder.acquire(server)));
@@ -69,36 +65,20 @@ TEST_CASE("scripts: after a deletion by force no reader puts the lock back, whoe
 }
 
 TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended its lock") {
-  using Ask = std::function<void(Server & server, Client & client)>;
-  const std::vector<std::pair<std::string, Ask>> ends = {
-      {"release", [](Server& server, Client& client) { client.ask(server, lock::op::Release{}); }},
-      {"leave", [](Server& server, Client& client) { client.ask(server, lock::op::Leave{}); }},
-      {"by its owner",
-       [](Server& server, Client& client) {
-         client.secrets.adopted = true;
-         client.ask(server, lock::op::Leave{});
-       }},
-      {"for its owner",
-       [](Server& server, Client& client) {
-         client.ask(server, lock::op::Leave{.for_owner = true});
-       }},
-      {"by force", [](Server& server, Client& client) {
-         lock::Sighting seen;
-         seen.kind = lock::Sighting::Kind::value;
-         seen.value = server.key("L")->text;
-         const std::string token(lock::read_value(seen.value).token);
-         const bool shared = lock::is_shared(token);
-         server.ask(encode_remove(
-             "L", seen, token,
-             shared ? std::vector{client.secrets.token} : std::vector<std::string>()));
-       }}};
+  struct End {
+    std::string how;
+    std::optional<lock::Operation> asks;  ///< none: it is deleted by force
+    bool adopted = false;
+  };
+  const std::vector<End> ends = {{"release", lock::op::Release{}},
+                                 {"leave", lock::op::Leave{}},
+                                 {"by its owner", lock::op::Leave{}, true},
+                                 {"for its owner", lock::op::Leave{.for_owner = true}},
+                                 {"by force", std::nullopt}};
   for (const std::string& kind : kKinds) {
-    for (const auto& each : ends) {
-      const auto& how = each.first;
+    for (const End& end : ends) {
       for (const bool long_life : {false, true}) {  // and whether the lock is gone already
-        CAPTURE(kind);
-        CAPTURE(how);
-        CAPTURE(long_life);
+        INFO(kind, " ", end.how, " ", long_life);
         Client client(kind, 'b');
         const bool shares = client.secrets.token.front() != 'b';
         if (long_life && shares) continue;  // no minimum hold
@@ -124,11 +104,21 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
         CHECK(of_token() == present);
         // What a process left that joined; a lock that we never had has none.
         const std::string keep = "keep:" + client.secrets.token;
-        if (how != "release" && !shares) {
+        if (end.how != "release" && !shares) {
           server.ask({{{.words = {"HSET", client.context.holder_key, keep, "5"}}}});
         }
-        if (long_life && how != "by force") server.keys().remove("L");
-        each.second(server, client);
+        if (long_life && end.asks) server.keys().remove("L");
+        client.secrets.adopted = end.adopted;
+        if (end.asks) {
+          client.ask(server, *end.asks);
+        } else {
+          lock::Sighting seen;
+          seen.kind = lock::Sighting::Kind::value;
+          seen.value = server.key("L")->text;
+          const std::vector<std::string> readers(shares ? 1 : 0, client.secrets.token);
+          server.ask(
+              encode_remove("L", seen, std::string(lock::read_value(seen.value).token), readers));
+        }
         CHECK(server.key("L") == nullptr);
         CHECK(of_token().empty());
       }
@@ -229,8 +219,7 @@ TEST_CASE("scripts: of a reader that died, the next one to enter leaves nothing"
 TEST_CASE("scripts: a reader that leaves is gone from the list, whether it still counted or not") {
   for (const auto late : {0s, 35s}) {
     for (const bool other : {false, true}) {
-      CAPTURE(late.count());
-      CAPTURE(other);
+      INFO(late.count(), " ", other);
       Server server;
       const Client reader("reader", 'b');
       const Client stays("reader", 'c');

@@ -85,7 +85,7 @@ TEST_CASE("a signal while agreeing releases the lock") {
   CHECK(harness.asked(Op::release) == 3);
   CHECK_FALSE(harness.session.finished());
   harness.answer_all(3, Op::release, Released{});
-  CHECK(harness.ended(Outcome::Kind::interrupted));
+  CHECK(harness.ended(Outcome::Kind::interrupted, SIGTERM));
 }
 
 TEST_CASE("a late vote while agreeing may unmask a twin") {

@@ -214,8 +214,10 @@ class Harness {
     return signals;
   }
 
-  [[nodiscard]] bool ended(Outcome::Kind kind) const {
-    return session.finished() && session.outcome().kind == kind;
+  /// `number`: the exit status, or the signal.
+  [[nodiscard]] bool ended(Outcome::Kind kind, int number = 0) const {
+    return session.finished() && session.outcome().kind == kind &&
+           session.outcome().number == number;
   }
 
   template <class R>
@@ -241,12 +243,13 @@ class Harness {
   Effects effects;  ///< everything not answered or forgotten yet
 };
 
-/// A session whose job runs, with the lock of all servers, before anything else is due.
-inline Harness running(const Plan& plan) {
+/// A session whose job runs, with the lock of all servers, and has run for this long.
+inline Harness running(const Plan& plan, Duration length = 0s) {
   Harness harness(plan);
   harness.answer_all(plan.servers, Op::acquire, Granted{});
   harness.step(JobStarted{});
   harness.effects.clear();
+  if (length > 0s) harness.advance(length);
   return harness;
 }
 

@@ -41,9 +41,8 @@ TEST_CASE("hold-on-failure: the release of a run that failed asks for the hold")
     const op::Leave& wanted = status == 0 ? kLeftFree : kLeftHeld;
     CHECK(leaves(harness) == Leaves(3, wanted));
     harness.answer_all(3, Op::leave, Released{.held = status != 0});
-    REQUIRE(harness.session.finished());
-    CHECK(harness.session.outcome().number == status);
-    CHECK(harness.reported<report::Released>()->holds == (status != 0));
+    CHECK(harness.ended(Outcome::Kind::job_ended, status));
+    CHECK(harness.told<report::Released>().holds == (status != 0));
     CHECK(harness.reported<report::HoldMissing>() == nullptr);
   }
 }
@@ -76,12 +75,11 @@ TEST_CASE("hold-on-failure: the log says for how long, the longer of the hold an
 TEST_CASE("hold-on-failure: a job that was stopped has failed, whatever its status") {
   Plan plan = failing_plan();
   plan.max_runtime = 1s;
-  Harness harness = running(plan);
-  harness.advance(1s);
+  Harness harness = running(plan, 1s);
   harness.end_job(0);
   CHECK(leaves(harness) == Leaves(3, kLeftHeld));
   harness.answer_all(3, Op::leave, Released{.held = true});
-  CHECK(harness.session.outcome().kind == Outcome::Kind::max_runtime);
+  CHECK(harness.ended(Outcome::Kind::max_runtime));
 }
 
 TEST_CASE("hold-on-failure: a lost lock becomes no hold, and that is said") {
@@ -95,14 +93,13 @@ TEST_CASE("hold-on-failure: a lost lock becomes no hold, and that is said") {
   CHECK_MESSAGE(missing.complaints.empty(), "the third server, which is late, is not to blame");
 }
 
-TEST_CASE(
-    "hold-on-failure: a hold on one server is taken back if others have lost it, or no hold") {
+TEST_CASE("hold-on-failure: a hold on one server is taken back if others have none") {
   for (const bool lost : {true, false}) {  // or revoked
     CAPTURE(lost);
     Harness harness = ended_with(1);
     const Answer other = lost ? Answer(Missing{}) : Answer(Released{});
     harness.answers(Op::leave, {Released{.held = true}, other, other});
-    CHECK(harness.ended(lost ? Outcome::Kind::lost : Outcome::Kind::job_ended));
+    CHECK((lost ? harness.ended(Outcome::Kind::lost) : harness.ended(Outcome::Kind::job_ended, 1)));
     CHECK(harness.reported<report::HoldMissing>() != nullptr);
     CHECK(leaves(harness) == Leaves(3, kLeftFree));
   }

@@ -57,9 +57,10 @@ TEST_CASE("late votes: a possible grant is released when the server's answer sho
 
 TEST_CASE("late votes: nothing is released where the server certainly has nothing") {
   // The last one: it never got the request.
-  for (const Answer& late : {Answer(held_by("other")), Answer(turn_of("w")),
-                             Answer(Done{1s, 1s, {}}), Answer(no_answer(false))}) {
-    CAPTURE(late.index());
+  const std::vector<Answer> rows = {held_by("other"), turn_of("w"), Done{1s, 1s, {}},
+                                    no_answer(false)};
+  for (const Answer& late : rows) {
+    CAPTURE(&late - rows.data());
     Harness harness = one_is_late();
     harness.answer(2, Op::acquire, late);
     CHECK(harness.asked(Op::release) == 0);

@@ -112,7 +112,7 @@ TEST_CASE("log: lost while the job ran, and not ours when it ended") {
   CHECK(last_of(2, late).status == 0);
 }
 
-TEST_CASE("log: a run that is not needed is a line, one that joins is none, nor is a conflict") {
+TEST_CASE("log: a run that is not needed is a line, one that joins is none") {
   Plan once = plan_for(1);
   once.timing.once = 1h;
   Harness skipped(once);
@@ -128,9 +128,4 @@ TEST_CASE("log: a run that is not needed is a line, one that joins is none, nor 
   joined.answer(0, Op::release, Released{.kept = true});
   CHECK(joined.session.finished());
   CHECK(lines(joined).empty());
-
-  Harness refused(plan_for(1, Duration::zero()));
-  refused.answer(0, Op::acquire, held_by("other"));
-  CHECK(refused.session.finished());
-  CHECK(lines(refused).empty());
 }

@@ -41,10 +41,8 @@ TEST_CASE("min-hold: renewals and repairs give what is left of it, then the ttl"
   for (const Duration hold : {35s, 45s}) {
     Harness harness = holding(3, hold);
     harness.advance(10s);
-    // The hold counts from when the votes were asked for, and the first renewal is due 10 s after
-    // that.
-    const Duration left = std::max<Duration>(hold - 10s, 30s);
-    CHECK(last_life(harness, Op::renew) == left);
+    // Hold and renewals count from when the votes were asked for, 10 ms before they came.
+    CHECK(last_life(harness, Op::renew) == std::max<Duration>(hold - 10s, 30s));
     harness.answers(Op::renew, {Renewed{}, Renewed{}, Missing{}});
     CHECK(last_life(harness, Op::repair, 2) == std::max<Duration>(hold - 10s - 10ms, 30s));
   }

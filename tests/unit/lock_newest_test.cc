@@ -84,7 +84,7 @@ TEST_CASE("build: a successful run is marked for 30 days, and a failed one is no
     harness.step(JobExited{0});
     harness.answer_all(3, Op::mark, Marked{});
     harness.answer_all(3, Op::release, Missing{});
-    CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+    CHECK(harness.ended(Outcome::Kind::lost));
     CHECK(harness.asked(Op::unmark) == 0);
   }
 }

@@ -176,12 +176,6 @@ TEST_CASE("pause: a waiter that the servers cannot wake waits for the end of a s
   CHECK(waiting_for(in_line(turn_of("w", 400ms), 7)).pause() == 100ms);
 }
 
-TEST_CASE("pause: a split between a turn and a new holder is as short as other splits") {
-  Harness harness = waiting_for(held_for_ever());
-  harness.next_round({held_for_ever("new"), turn_of("w", 400ms), turn_of("w", 400ms)});
-  CHECK(within(harness.pause(), 25ms, 50ms));
-}
-
 TEST_CASE("pause: contenders with -n are apart by more than the length of their rounds") {
   const auto pause_after_split = [](std::optional<Duration> wait, Duration round) {
     Harness harness(plan_for(3, wait));

@@ -36,8 +36,7 @@ TEST_CASE("one permanently wrong server of three does not stand in the way, two 
 }
 
 TEST_CASE("a repaired server does not outvote the loss of the others") {
-  Harness harness = running(plan_for(3));
-  harness.advance(10s);
+  Harness harness = running(plan_for(3), 10s);
   harness.answer(0, Op::renew, Missing{});
   harness.answer(0, Op::repair, Granted{});
   harness.answer(1, Op::renew, Missing{});
@@ -46,8 +45,7 @@ TEST_CASE("a repaired server does not outvote the loss of the others") {
 }
 
 TEST_CASE("a quorum that renews is enough: a dead minority causes no haste") {
-  Harness harness = running(plan_for(3));
-  harness.advance(10s);
+  Harness harness = running(plan_for(3), 10s);
   harness.answers(Op::renew, {Renewed{}, Renewed{}, no_answer(false)});
   CHECK(harness.reported<report::RenewalFailing>() == nullptr);
   harness.effects.clear();
@@ -56,8 +54,7 @@ TEST_CASE("a quorum that renews is enough: a dead minority causes no haste") {
 }
 
 TEST_CASE("validity follows the quorum, not the last round") {
-  Harness harness = running(plan_for(3));
-  harness.advance(10s);
+  Harness harness = running(plan_for(3), 10s);
   // One server renews, two stay silent: the lease still ends with the older of the needed votes.
   harness.answer(0, Op::renew, Renewed{});
   harness.advance(Harness::start + 30s - 302ms - 5600ms - harness.now);
@@ -129,8 +126,7 @@ TEST_CASE("a late vote after the win is used") {
 }
 
 TEST_CASE("\"not mine\" takes back what that server had promised") {
-  Harness harness = running(plan_for(3));
-  harness.advance(10s);
+  Harness harness = running(plan_for(3), 10s);
   harness.answers(Op::renew, {Renewed{}, Renewed{}});
   harness.advance(10s);
   harness.answer(0, Op::renew, NotMine{"x"});
@@ -140,8 +136,7 @@ TEST_CASE("\"not mine\" takes back what that server had promised") {
 }
 
 TEST_CASE("a server is repaired as soon as the others have vouched, in whatever order") {
-  Harness harness = running(plan_for(3));
-  harness.advance(10s);
+  Harness harness = running(plan_for(3), 10s);
   harness.answers(Op::renew, {Missing{}, Renewed{}, Renewed{}});
   harness.answer(0, Op::repair, Granted{});
   // Right after that, server 1 is restarted empty; its "missing" is the first answer to come.
@@ -158,8 +153,7 @@ TEST_CASE("a server is repaired as soon as the others have vouched, in whatever 
 }
 
 TEST_CASE("a lock that two of three servers have deleted is not put back on their older words") {
-  Harness harness = running(plan_for(3));
-  harness.advance(10s);
+  Harness harness = running(plan_for(3), 10s);
   harness.answer_all(3, Op::renew, Renewed{});
   harness.advance(1s);
   harness.step(Notice{});
@@ -174,8 +168,7 @@ TEST_CASE("a lock that two of three servers have deleted is not put back on thei
 }
 
 TEST_CASE("renewals of two rounds are no quorum for a repair") {
-  Harness harness = running(plan_for(3));
-  harness.advance(10s);
+  Harness harness = running(plan_for(3), 10s);
   harness.answer(1, Op::renew, Renewed{});
   harness.effects.clear();
   harness.advance(1s);
@@ -188,8 +181,7 @@ TEST_CASE("renewals of two rounds are no quorum for a repair") {
 }
 
 TEST_CASE("a server that refuses a repair, as the lock was deleted there by force, has lost it") {
-  Harness harness = running(plan_for(3));
-  harness.advance(10s);
+  Harness harness = running(plan_for(3), 10s);
   harness.answer(0, Op::renew, Renewed{});
   harness.answer(2, Op::renew, Renewed{});
   harness.answer(1, Op::renew, Missing{});

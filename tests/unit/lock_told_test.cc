@@ -9,9 +9,12 @@ using namespace redlock::lock::testing;
 
 namespace {
 
-/// A job that runs on three servers. The next regular renewal is due 10 s after the start.
-Harness running_on_three() {
-  return running(plan_for(3));
+/// A job that runs on three servers, and hears after 1 s that something has happened to its lock.
+/// The next regular renewal is due 10 s after the start.
+Harness told_holder() {
+  Harness harness = running(plan_for(3), 1s);
+  harness.step(Notice{});
+  return harness;
 }
 
 }  // namespace
@@ -36,15 +39,12 @@ TEST_CASE("told: a value's parts") {
 TEST_CASE("told: a stopped job is not listened for") {
   Plan plan = plan_for(3);
   plan.max_runtime = 100ms;
-  Harness harness = running(plan);
-  harness.advance(3s);
+  Harness harness = running(plan, 3s);
   CHECK(harness.count<Subscribe>() == 0);
 }
 
 TEST_CASE("told: word alone decides nothing") {
-  Harness harness = running_on_three();
-  harness.advance(1s);
-  harness.step(Notice{});
+  Harness harness = told_holder();
   CHECK(harness.kills().empty());
   harness.answer_all(3, Op::renew, Renewed{});
   CHECK(harness.kills().empty());
@@ -75,7 +75,7 @@ TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server 
 TEST_CASE("told: a revocation on its way is no failing renewal, unless it gets stuck") {
   for (const bool outage_before : {false, true}) {
     CAPTURE(outage_before);
-    Harness harness = running_on_three();
+    Harness harness = running(plan_for(3));
     const auto next_round = [&](const Answer& first, const Answer& second) {
       harness.forget<Report>();
       while (harness.asked(Op::renew) == 0) harness.pass_pause();
@@ -94,9 +94,7 @@ TEST_CASE("told: a revocation on its way is no failing renewal, unless it gets s
 }
 
 TEST_CASE("told: a lock that is revoked on too few servers ends with what it had there") {
-  Harness harness = running_on_three();
-  harness.advance(1s);
-  harness.step(Notice{});
+  Harness harness = told_holder();
   for (int i = 0; i < 30 && harness.kills().empty(); ++i) {
     harness.answers(Op::renew, {NotMine{"revoked:t {}", true}, Renewed{}, no_answer()});
     harness.advance(1s);
@@ -108,8 +106,7 @@ TEST_CASE("told: a lock that is revoked on too few servers ends with what it had
 }
 
 TEST_CASE("told: a flood of word is ten renewals a second") {
-  Harness harness = running_on_three();
-  harness.advance(1s);
+  Harness harness = running(plan_for(3), 1s);
   for (int i = 0; i < 1000; ++i) {
     harness.step(Notice{});
     harness.answer_all(3, Op::renew, Renewed{});
@@ -129,9 +126,7 @@ TEST_CASE("told: a flood of word is ten renewals a second") {
 }
 
 TEST_CASE("told: word that comes right after a renewal is put off, not lost") {
-  Harness harness = running_on_three();
-  harness.advance(1s);
-  harness.step(Notice{});
+  Harness harness = told_holder();
   harness.advance(10ms);
   harness.step(Notice{});  // the renewals that are on their way may have been answered before it
   harness.answer_all(3, Op::renew, Renewed{});

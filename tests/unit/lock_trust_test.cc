@@ -95,9 +95,3 @@ TEST_CASE("a twin that answers after the win has no vote") {
   harness.advance(Harness::start + 30s - 302ms - 5600ms - harness.now);
   CHECK(harness.kills().size() == 2);
 }
-
-TEST_CASE("servers that do not say who they are cannot be told apart") {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {Granted{}, Granted{}});
-  CHECK(harness.count<Spawn>() == 1);
-}

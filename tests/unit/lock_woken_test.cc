@@ -15,23 +15,6 @@ void refuse_all(Harness& harness) {
 
 }  // namespace
 
-TEST_CASE("queue: a woken waiter asks immediately, the next one when the first had its chance") {
-  Harness harness = waiting_for(held_by("other", std::nullopt));
-  // Until the back-off is long.
-  for (int round = 0; round < 8; ++round) harness.next_round_all(held_by("other", std::nullopt));
-  REQUIRE(harness.pause() > 2s);
-  harness.advance(100ms);
-  harness.step(Woken{500ms});
-  CHECK(harness.pause() == 500ms);
-  harness.advance(100ms);
-  harness.step(Woken{0ms});
-  CHECK(harness.pause() == 0ms);
-  harness.step(Woken{500ms});
-  CHECK(harness.pause() == 0ms);
-  harness.step(Tick{});
-  CHECK(harness.asked(Op::acquire) == 3);
-}
-
 TEST_CASE("queue: woken while it asks, it asks once more, though not without a pause") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   harness.pass_pause();

@@ -213,6 +213,7 @@ TEST_CASE("by_token: silent servers are asked again, as long as the limit permit
 
 TEST_CASE("by_token: missing after a request that was not heard of: released, but not renewed") {
   for (const Op op : {Op::renew, Op::leave}) {
+    CAPTURE(op == Op::renew);
     Bench bench(op, 1);
     bench.answer(0, no_answer());
     bench.stand_still(100ms);

@@ -39,6 +39,7 @@ TEST_CASE("min-hold: the key gets the longer of the ttl and the hold, from the f
 
 TEST_CASE("min-hold: renewals and repairs give what is left of it, then the ttl") {
   for (const Duration hold : {35s, 45s}) {
+    CAPTURE(hold.count());
     Harness harness = holding(3, hold);
     harness.advance(10s);
     // Hold and renewals count from when the votes were asked for, 10 ms before they came.

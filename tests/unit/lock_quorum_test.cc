@@ -95,17 +95,6 @@ TEST_CASE("a release that failed is asked for once more, and not again before th
   }
 }
 
-TEST_CASE("a quorum of confirmed releases is enough: nobody waits for an unreachable server") {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {Granted{}, Unreachable{}, Granted{}});
-  harness.step(JobStarted{});
-  harness.step(JobExited{0});
-  harness.answer(0, Op::release, Released{});
-  CHECK_FALSE(harness.session.finished());
-  harness.answer(2, Op::release, Released{});
-  CHECK(harness.ended(Outcome::Kind::job_ended));
-}
-
 TEST_CASE("a late vote after the win is used") {
   Harness harness(plan_for(3));
   harness.answers(Op::acquire, {Granted{}, Granted{}});

@@ -37,6 +37,7 @@ TEST_CASE("while there is a job, signals are none of the session's business") {
 
 TEST_CASE("the process on top is gone: the job is stopped, and the lock released after it") {
   for (const int signal : {SIGTERM, SIGINT}) {  // by --signal
+    CAPTURE(signal);
     Plan plan = plan_for(1);
     plan.stop_signal = signal;
     Harness harness = running(plan);

@@ -61,6 +61,7 @@ TEST_CASE("stages: one limit for the waits of all") {
 TEST_CASE("stages: no limit for a run that waits indefinitely or tries once") {
   for (const std::optional<Duration> wait :
        {std::optional<Duration>(), std::optional(Duration::zero())}) {
+    CAPTURE(wait.has_value());
     CHECK(limit_of_waits(wait, kStart) == kNever);
     CHECK(wait_of_stage(wait, kNever, kStart) == wait);
   }

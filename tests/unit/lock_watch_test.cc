@@ -190,10 +190,3 @@ TEST_CASE("the wait for a worker stuck in its release has an end") {
   CHECK(watch.alone());
   CHECK_FALSE(watch.stopped_job());
 }
-
-TEST_CASE("kill_at is never later than the lease, however late the worker died") {
-  Watch watch(kTiming);
-  const Instant late = kKillAt - 1s;
-  CHECK(watch.step(kRunning, true, true, late) == Acts{Act::stop_job, Act::measure});
-  CHECK(watch.deadline(kRunning) == kKillAt);
-}

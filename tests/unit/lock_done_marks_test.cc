@@ -33,8 +33,7 @@ TEST_CASE("once: the servers are asked for it, and otherwise are not") {
 }
 
 TEST_CASE("once: a quorum of votes waits for the word of the third server, if that answers") {
-  Harness harness(once_plan(3));
-  harness.answers(Op::acquire, {vote(), vote()});
+  Harness harness(once_plan(3), {vote(), vote()});
   CHECK(harness.count<Spawn>() == 0);
   SUBCASE("it knows of a run") {
     harness.answer(2, Op::acquire, done());
@@ -98,8 +97,7 @@ TEST_CASE("once: while the fence is agreed on, a late word is heard") {
 }
 
 TEST_CASE("once: a successful run is marked, by every server's own clock, ahead of the release") {
-  Harness harness(once_plan(3));
-  harness.answers(Op::acquire, {vote(), vote(kNoon + 1h), vote(kNoon + 2h)});
+  Harness harness(once_plan(3), {vote(), vote(kNoon + 1h), vote(kNoon + 2h)});
   harness.step(JobStarted{});
   harness.advance(9s);
   harness.effects.clear();
@@ -165,8 +163,7 @@ TEST_CASE("once: what was not started, failed, was stopped or lost is not marked
 }
 
 TEST_CASE("once: a server that did not answer the acquire is marked, too, by the run's age") {
-  Harness harness(once_plan(3));
-  harness.answers(Op::acquire, {vote(), vote(), no_answer(false)});
+  Harness harness(once_plan(3), {vote(), vote(), no_answer(false)});
   harness.step(JobStarted{});
   harness.advance(7s);
   harness.step(JobExited{0});

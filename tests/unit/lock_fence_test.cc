@@ -26,9 +26,7 @@ std::uint64_t committing(const Harness& harness, ServerIndex server) {
 
 /// Three servers; two granted with different numbers.
 Harness disagreeing() {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {numbered(7), numbered(4)});
-  return harness;
+  return Harness(plan_for(3), {numbered(7), numbered(4)});
 }
 
 }  // namespace
@@ -170,7 +168,6 @@ TEST_CASE("a number far ahead of the clocks of a quorum is not committed to the 
 }
 
 TEST_CASE("a number that a wrong clock may have given is committed as any other") {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {numbered(9'999'999'999'999), numbered(4)});
+  Harness harness(plan_for(3), {numbered(9'999'999'999'999), numbered(4)});
   CHECK(committing(harness, 1) == 10'000'000'000'000);
 }

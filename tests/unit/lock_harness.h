@@ -84,7 +84,11 @@ inline Attempt attempt_with(const std::vector<Answer>& answers, std::size_t slot
 /// A session with a clock in the test's hand. Keeps what it asked for; the test answers.
 class Harness {
  public:
-  explicit Harness(const Plan& plan) : session(plan, start) { step(Tick{}); }
+  /// `first`: what the servers answer in the first round, from the first one on.
+  explicit Harness(const Plan& plan, const std::vector<Answer>& first = {}) : session(plan, start) {
+    step(Tick{});
+    answers(Op::acquire, first);
+  }
 
   /// What takes the events.
   virtual Machine& machine() { return session; }

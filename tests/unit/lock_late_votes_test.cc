@@ -24,8 +24,7 @@ Plan inside(Plan plan) {
 }  // namespace
 
 TEST_CASE("a release that failed is asked for again before the next question") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, no_answer(true));
+  Harness harness(plan_for(1), {no_answer(true)});
   harness.answer(0, Op::release, no_answer(false));
   harness.effects.clear();
   harness.advance(200ms);
@@ -78,8 +77,7 @@ TEST_CASE("late votes: a second answer to the same request gives nothing back ag
 }
 
 TEST_CASE("late votes: a late refusal does not count in the round that is under way") {
-  Harness split(plan_for(3, Duration::zero()));
-  split.answers(Op::acquire, {held_by("a"), Granted{}});
+  Harness split(plan_for(3, Duration::zero()), {held_by("a"), Granted{}});
   split.advance(10ms);
   split.answer(2, Op::acquire, held_by("b"));
   split.pass_pause();

@@ -99,8 +99,7 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
   never.step(JobFailedToStart{127});
   CHECK(last_life(never, Op::release) == Duration::zero());
 
-  Harness refused(holding_plan(3, 1min));
-  refused.answers(Op::acquire, {Granted{}, held_by("other"), held_by("other")});
+  Harness refused(holding_plan(3, 1min), {Granted{}, held_by("other"), held_by("other")});
   CHECK(last_life(refused, Op::release) == Duration::zero());
 }
 
@@ -129,8 +128,7 @@ TEST_CASE("min-hold: the release shows that the lock was lost: servers that cool
 }
 
 TEST_CASE("min-hold: a lock that is cooling is its last holder's") {
-  Harness harness(plan_for(3, Duration::zero()));
-  harness.answers(Op::acquire, {held_by("T"), held_by("cooling:T")});
+  Harness harness(plan_for(3, Duration::zero()), {held_by("T"), held_by("cooling:T")});
   harness.advance(1s);
   CHECK(harness.ended(Outcome::Kind::conflict));
 }

@@ -37,8 +37,7 @@ Harness replacer(const Refused& refusal) {
 TEST_CASE("newest: a vote counts before the job starts, and not after it") {
   for (const bool starts : {false, true}) {
     CAPTURE(starts);
-    Harness harness(plan_for(3));
-    harness.answers(Op::acquire, {Granted{}, starts ? Answer(Granted{}) : Answer(superseded())});
+    Harness harness(plan_for(3), {Granted{}, starts ? Answer(Granted{}) : Answer(superseded())});
     REQUIRE(harness.count<Spawn>() == (starts ? 1 : 0));
     if (starts) harness.step(JobStarted{});
     harness.answer(2, Op::acquire, starts ? Answer(superseded()) : Answer(Granted{}));
@@ -115,8 +114,7 @@ TEST_CASE("replace: only a holder that a quorum names, and that is one of redloc
 
   Plan plan = plan_for(3);
   plan.replaces = true;
-  Harness mixed(plan);
-  mixed.answers(Op::acquire, {held_by(kHolder), held_by(kHolder), held_by(kStranger)});
+  Harness mixed(plan, {held_by(kHolder), held_by(kHolder), held_by(kStranger)});
   mixed.advance(200ms);
   const std::optional<Replace> order = replacing(mixed);
   REQUIRE(order);

@@ -137,8 +137,7 @@ TEST_CASE("pause: at the announced expiry, the others ask within a second after 
 }
 
 TEST_CASE("pause: an expiry is asked immediately, one after the other 20 times per second") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, held_by("other", 7ms));
+  Harness harness(plan_for(1), {held_by("other", 7ms)});
   CHECK(harness.pause() == 8ms);
   const Instant begin = harness.now;
   int rounds = 0;

@@ -96,8 +96,7 @@ TEST_CASE("a release that failed is asked for once more, and not again before th
 }
 
 TEST_CASE("a late vote after the win is used") {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {Granted{}, Granted{}});
+  Harness harness(plan_for(3), {Granted{}, Granted{}});
   harness.step(JobStarted{});
   SUBCASE("before the renewal") {
     harness.answer(2, Op::acquire, Granted{});

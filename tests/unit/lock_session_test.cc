@@ -15,8 +15,7 @@ Harness running_on_one(Duration length = 0s) {
 
 TEST_CASE("a command that cannot be executed releases what it held, and its status counts") {
   for (const bool lost : {false, true}) {
-    Harness harness(plan_for(1));
-    harness.answer(0, Op::acquire, Granted{});
+    Harness harness(plan_for(1), {Granted{}});
     harness.advance(3s);
     harness.step(JobFailedToStart{71});
     REQUIRE(harness.answer(0, Op::leave, lost ? Answer(Missing{}) : Answer(Released{})));

@@ -82,8 +82,7 @@ TEST_CASE("a vote that has expired is no vote and no witness") {
 }
 
 TEST_CASE("a twin that answers after the win has no vote") {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {grant_of("a"), grant_of("b")});
+  Harness harness(plan_for(3), {grant_of("a"), grant_of("b")});
   harness.step(JobStarted{});
   harness.answer(2, Op::acquire, grant_of("a"));
   CHECK(harness.reported<report::SameServer>() != nullptr);

@@ -32,8 +32,8 @@ TEST_CASE("turn: turns, and a holder on fewer servers than a quorum, are never a
 }
 
 TEST_CASE("turn: a holder on a quorum is a conflict, whose turn it may be elsewhere") {
-  Harness harness(plan_for(3, Duration::zero()));
-  harness.answers(Op::acquire, {turn_of("w"), held_by("other"), held_by("other")});
+  Harness harness(plan_for(3, Duration::zero()),
+                  {turn_of("w"), held_by("other"), held_by("other")});
   CHECK(harness.ended(Outcome::Kind::conflict));
 }
 

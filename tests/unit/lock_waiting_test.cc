@@ -39,8 +39,7 @@ TEST_CASE("--max-waiting: gives up if a quorum says that so many wait before us"
   const auto crowd = [](std::size_t first, std::size_t second, std::size_t most) {
     Plan plan = plan_for(3);
     plan.patience.max_waiting = most;
-    Harness harness(plan);
-    harness.answers(Op::acquire,
+    Harness harness(plan,
                     {in_line(held_by("a"), 100, 0, first), in_line(held_by("a"), 100, 0, second)});
     const auto& told = harness.told<report::Contended>();
     CHECK((told.when == report::Contended::When::gives_up) == (told.crowd > 0));
@@ -92,8 +91,7 @@ TEST_CASE("a server that could never work, and then answers, is hoped for again"
 
 TEST_CASE("a signal while waiting ends the session, and nothing is left") {
   SUBCASE("refused everywhere: when it has left the queue") {
-    Harness harness(plan_for(1));
-    harness.answer(0, Op::acquire, in_line(held_by("other"), 7));
+    Harness harness(plan_for(1), {in_line(held_by("other"), 7)});
     harness.step(Signal{SIGINT, true});
     CHECK_FALSE(harness.session.finished());
     REQUIRE(harness.answer(0, Op::leave_queue, Released{}));

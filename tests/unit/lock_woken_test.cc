@@ -109,8 +109,7 @@ TEST_CASE("woken and subscribed: messages that come after the grant are forgotte
 }
 
 TEST_CASE("woken: in a round with a request that failed, it does not wait for that answer again") {
-  Harness harness(plan_for(5));
-  harness.answers(Op::acquire, {Granted{}, no_answer(), held_by("other")});
+  Harness harness(plan_for(5), {Granted{}, no_answer(), held_by("other")});
   harness.step(Woken{});
   harness.advance(5ms);
   REQUIRE(harness.asked(Op::acquire) == 3);
@@ -121,8 +120,7 @@ TEST_CASE("woken: in a round with a request that failed, it does not wait for th
 }
 
 TEST_CASE("woken: endless wake-ups while a server is silent cost ten rounds a second") {
-  Harness harness(plan_for(3));
-  harness.answers(Op::acquire, {Granted{}, held_by("other")});
+  Harness harness(plan_for(3), {Granted{}, held_by("other")});
   std::size_t rounds = 0;
   for (int ms = 0; ms < 3000; ++ms) {
     harness.step(Woken{});

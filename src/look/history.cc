@@ -347,8 +347,10 @@ Exit carry_out(const cli::History& asked) {
   observe::Troubles troubles = query.troubles();
   std::vector<std::string> about_logs;
   const std::vector<HistoryView> views = views_of(locks, query, request, troubles, about_logs);
+  const observe::Troubles later = query.troubles();  // of the second look, too
   std::vector<std::string> complaints;
   for (std::size_t server = 0; server < troubles.size(); ++server) {
+    if (!troubles[server]) troubles[server] = later[server];
     if (!troubles[server]) continue;
     complaints.push_back(fmt::format("{} could not be asked: {}", settings.servers[server].brief(),
                                      *troubles[server]));

@@ -246,5 +246,33 @@ TEST_CASE("history: of a log without an end it reads a part, and names that lock
   CHECK_FALSE(contains(err, "in the log of lock \"short\""));
 }
 
+TEST_CASE("history: whichever question servers fall silent at, it claims no more than is known") {
+  // In this order, the second look as the log has no end of the run.
+  for (const std::string from : {"look", "history", "second look"}) {
+    for (std::size_t silent = 0; silent <= 3; ++silent) {
+      CAPTURE(from);
+      CAPTURE(silent);
+      std::array<bool, 3> looked{};
+      std::array<bool, 3> gone{};
+      AnsweringServers servers(3, [&](const Asked& asked) -> std::optional<std::string> {
+        const bool again = asked.name == "look" && std::exchange(looked[asked.server], true);
+        const std::string& question = again ? "second look" : asked.name;
+        if (asked.server < silent && question == from) gone[asked.server] = true;
+        if (gone[asked.server]) return std::nullopt;
+        return reply_of({{.name = "free", .shown = Shown{}}}, asked);
+      });
+      int status = -1;
+      const Written written = said_about<cli::History>(servers, {"free"}, As::text, &status);
+      CAPTURE(written.out);
+      CAPTURE(written.err);
+      CHECK(status == static_cast<int>(silent < 2 ? ExitStatus::ok : ExitStatus::unavailable));
+      CHECK(contains(written.out, "never ended") == (silent < 2));
+      // A line for each server, and one for what may be missing.
+      CHECK(std::ranges::count(written.err, '\n') ==
+            static_cast<int>(silent + (silent < 2 ? 0 : 1)));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace redlock::look

@@ -4,22 +4,9 @@
 // request gets the reply that the test's function makes.
 #pragma once
 
-#include <doctest/doctest.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <deque>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "config/settings.h"
 #include "os/fd.h"
@@ -54,10 +41,11 @@ inline std::string script_name(std::string_view text) {
 
 /// What a server says that has nothing to tell.
 inline std::string usual_reply(const std::string& name) {
-  if (name == "hand_on") return array_of({"held"});
-  if (name == "waiting") return "*2\r\n$7\r\nwaiting\r\n:0\r\n";
-  if (name == "done") return array_of({"missing"});
-  if (name == "refusals" || name == "history") return array_of({name == "history" ? "log" : name});
+  if (name == "hand_on") return array_of("held");
+  if (name == "waiting") return array_of("waiting", 0);
+  if (name == "done") return array_of("missing");
+  if (name == "refusals") return array_of("refusals");
+  if (name == "history") return array_of("log");
   return ":1\r\n";
 }
 
@@ -193,15 +181,12 @@ struct Shown {
   std::size_t more_readers = 0;                                ///< that are not named
 
   [[nodiscard]] std::string wire() const {
-    const auto number = [](auto each) { return ":" + std::to_string(each) + "\r\n"; };
-    std::string wire = "*13\r\n" + bulk_of("seen") + bulk_of(type) + bulk_of(value) + number(left) +
-                       bulk_of(holder) + bulk_of(std::to_string(fence)) + number(holds) +
-                       bulk_of(member) + number(count) + bulk_of("run") + "*" +
-                       std::to_string(readers.size()) + "\r\n";
+    Wire listed{"*" + std::to_string(readers.size()) + "\r\n"};
     for (const auto& [token, who] : readers) {
-      wire += array_of({token, std::to_string(left), who, "7", "run"});
+      listed += array_of(token, std::to_string(left), who, "7", "run");
     }
-    return wire + number(readers.size() + more_readers) + number(left);
+    return array_of("seen", type, value, left, holder, std::to_string(fence), holds, member, count,
+                    "run", listed, readers.size() + more_readers, left);
   }
 };
 

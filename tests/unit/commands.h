@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Operations and commands as tests need them: without details.
+// Operations, commands and replies as tests need them: without details.
 #pragma once
 
 #include <initializer_list>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "lock/vote.h"
 #include "redis/requests/command.h"
@@ -32,6 +29,33 @@ inline redis::Flight flight_of(std::size_t commands) {
 inline std::string bytes_of(std::initializer_list<std::string_view> words) {
   std::string wire;
   redis::append_command(wire, std::vector(words));
+  return wire;
+}
+
+inline redis::Value error_of(const std::string& text) {
+  return {.type = redis::Value::Type::error, .text = text};
+}
+
+/// The bytes of an array.
+struct Wire : std::string {};
+
+/// An array of texts, whole numbers, and arrays.
+template <class... Elements>
+Wire array_of(const Elements&... elements) {
+  Wire wire{"*" + std::to_string(sizeof...(elements)) + "\r\n"};
+  const auto append = [&wire](const auto& element) {
+    using Element = std::remove_cvref_t<decltype(element)>;
+    if constexpr (std::is_same_v<Element, Wire>) {
+      wire.append(element);
+    } else if constexpr (std::is_integral_v<Element>) {
+      wire.append(":").append(std::to_string(element)).append("\r\n");
+    } else {
+      const std::string_view text(element);
+      wire.append("$").append(std::to_string(text.size())).append("\r\n");
+      wire.append(text).append("\r\n");
+    }
+  };
+  (append(elements), ...);
   return wire;
 }
 

@@ -3,9 +3,6 @@
 // A pipeline as its tests use it.
 #pragma once
 
-#include <chrono>
-#include <string>
-
 #include "commands.h"
 #include "redis/connection/pipeline.h"
 
@@ -38,10 +35,8 @@ inline std::string send(Pipeline& pipeline) {
 
 inline bool reply(Pipeline& pipeline, const std::string& text = "OK",
                   Pipeline::Refusal refusal = Pipeline::Refusal::none) {
-  redis::Value value;
-  value.type =
-      refusal == Pipeline::Refusal::none ? redis::Value::Type::status : redis::Value::Type::error;
-  value.text = text;
+  redis::Value value = error_of(text);
+  if (refusal == Pipeline::Refusal::none) value.type = redis::Value::Type::status;
   return pipeline.take_reply(value, refusal);
 }
 

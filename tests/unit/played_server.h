@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A server that a test plays itself, on a Unix socket or a port of this host.
+// A server that a test plays itself, on a Unix socket or a port of this host; and what asks it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -8,16 +8,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "os/fd.h"
-#include "redis/wire/uri.h"
+#include "commands.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::tests {
 
@@ -106,5 +102,44 @@ inline std::string array_of(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) wire += bulk_of(text);
   return wire;
 }
+
+/// What asks these servers for a lock.
+inline redis::ServerSet servers_of(std::vector<redis::Endpoint> endpoints,
+                                   redis::LockContext lock) {
+  return {std::move(endpoints), std::move(lock), [] { return std::string("{}"); }, {}, {}};
+}
+
+/// The answer of a server that grants the lock.
+inline const std::string kGranted = array_of("granted", "", 0, "none", "7", "0");
+
+/// A played server, and what asks it alone for the lock L.
+struct PlayedSet {
+  explicit PlayedSet(redis::LockContext lock = {.lock_key = "L", .ttl = std::chrono::seconds(30)})
+      : servers(servers_of({server.endpoint()}, std::move(lock))) {}
+
+  static constexpr lock::Instant kStart = lock::Instant{} + std::chrono::seconds(100);
+
+  void ask(const lock::Operation& operation, lock::AttemptId attempt = 1) {
+    servers.ask({.server = 0, .attempt = attempt, .operation = operation}, kStart);
+  }
+  void ask(lock::Op op, lock::AttemptId attempt = 1) { ask(operation_of(op), attempt); }
+
+  /// The replies once the server has written this.
+  std::vector<lock::Reply> replies_to(const std::string& wire, lock::Instant now = kStart) {
+    server.write(wire);
+    return servers.turn(now);
+  }
+  /// The answer to that request, for which the server writes this.
+  lock::Answer answer(lock::Op op, const std::string& wire) {
+    ask(op);
+    server.read();
+    const std::vector<lock::Reply> replies = replies_to(wire);
+    REQUIRE(replies.size() == 1);
+    return replies.front().answer;
+  }
+
+  PlayedServer server{};
+  redis::ServerSet servers;
+};
 
 }  // namespace redlock::tests

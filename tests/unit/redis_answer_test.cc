@@ -4,67 +4,55 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <string>
-#include <variant>
-#include <vector>
 
-#include "lock/value.h"
+#include "commands.h"
+#include "contains.h"
 #include "redis/requests/answer.h"
+#include "redis/requests/keys.h"
 
-using redlock::lock::Answer;
-using redlock::lock::Op;
-using redlock::redis::LockContext;
-using redlock::redis::ReplyParser;
-using redlock::redis::Value;
-namespace lock = redlock::lock;
-namespace redis = redlock::redis;
+namespace redlock::answer_test {
+
+using lock::Answer;
+using lock::Op;
+using std::chrono::milliseconds;
+using tests::array_of;
 
 namespace {
 
-Value parse(const std::string& wire) {
-  ReplyParser parser;
+redis::Value parsed(const std::string& wire) {
+  redis::ReplyParser parser;
   parser.feed(wire);
-  auto value = parser.next();
+  const auto value = parser.next();
   REQUIRE(value.has_value());
   return *value;
 }
 
-const LockContext kContext{.lock_key = "n",
-                           .restart_grace = std::chrono::seconds(60),
-                           .waiter = "me",
-                           .holder_json = "{}"};
-
 Answer read(Op op, const std::string& wire) {
-  return redis::read_answer(op, kContext, parse(wire));
-}
-
-// Built by append(): g++ 12 sees overlapping copies in `"x" + std::string` (its bug 105651).
-std::string bulk(const std::string& text) {
-  std::string wire = "$";
-  return wire.append(std::to_string(text.size())).append("\r\n").append(text).append("\r\n");
-}
-
-std::string number(const std::string& digits) {
-  std::string wire = ":";
-  return wire.append(digits).append("\r\n");
+  return redis::read_answer(op,
+                            {.lock_key = "n",
+                             .restart_grace = std::chrono::seconds(60),
+                             .waiter = "me",
+                             .holder_json = "{}"},
+                            parsed(wire));
 }
 
 /// A refusal of an acquire. `word`: "refused" or "turn".
-std::string refused(const std::string& pttl, const std::string& ticket = "7",
-                    const std::string& place = "2", const std::string& waiters = "3",
-                    const std::string& word = "refused") {
-  std::string wire = "*8\r\n";
-  wire.append(bulk(word)).append(bulk("T")).append(number(pttl)).append(bulk("{}"));
-  wire.append(bulk("0")).append(bulk(ticket));
-  return wire.append(number(place)).append(number(waiters));
+tests::Wire refused(std::int64_t pttl, const std::string& ticket = "7", int place = 2,
+                    int waiters = 3, const std::string& word = "refused") {
+  return array_of(word, "T", pttl, "{}", "0", ticket, place, waiters);
 }
 
 std::string granted(const std::string& run_id, int uptime, const std::string& trace,
                     const std::string& fence, const std::string& clock = "0") {
-  std::string wire = "*6\r\n";
-  wire.append(bulk("granted")).append(bulk(run_id));
-  wire.append(":").append(std::to_string(uptime)).append("\r\n");
-  return wire.append(bulk(trace)).append(bulk(fence)).append(bulk(clock));
+  return array_of("granted", run_id, uptime, trace, fence, clock);
+}
+
+std::optional<redis::Queue> waiting(const std::string& wire) {
+  return redis::read_waiting(parsed(wire));
+}
+
+bool is_answer(Op op, const std::string& wire) {
+  return !std::holds_alternative<lock::Unreachable>(read(op, wire));
 }
 
 }  // namespace
@@ -83,172 +71,144 @@ TEST_CASE("context: a server that was started only just now is no witness") {
   CHECK(grant("abc", 119, "present").may_be_new);
   CHECK_FALSE(grant("abc", 120, "present").may_be_new);
   CHECK_FALSE(grant("abc", 0, "earlier").may_be_new);
-
-  const auto fresh = std::get<lock::Unreachable>(read(Op::acquire, "*2\r\n$5\r\nfresh\r\n:12\r\n"));
-  CHECK_FALSE(fresh.maybe_applied);
-  CHECK_FALSE(fresh.permanent);
-  CHECK(fresh.why.find("restarted 12 s ago") != std::string::npos);
-  CHECK(fresh.why.find("trusted in 49 s") != std::string::npos);
 }
 
-TEST_CASE("context: a run that is superseded, and a lock that is revoked") {
-  const auto newest = std::get<lock::Superseded>(
-      read(Op::acquire, "*4\r\n$10\r\nsuperseded\r\n$0\r\n\r\n:0\r\n$2\r\n{}\r\n"));
+TEST_CASE("context: a server that was restarted, or is a replica, has no vote") {
+  const auto no_vote = [](const std::string& word, const auto& detail) {
+    const auto trouble = std::get<lock::Unreachable>(read(Op::acquire, array_of(word, detail)));
+    CHECK_FALSE(trouble.maybe_applied);
+    CHECK(trouble.permanent == (word == "replica"));
+    return trouble.why;
+  };
+  CHECK(tests::contains(no_vote("replica", "db1:6379"), "db1:6379"));
+  CHECK(no_vote("fresh", 12).starts_with("was restarted 12 s ago"));
+  CHECK(tests::contains(no_vote("fresh", 12), "trusted in 49 s"));
+}
+
+TEST_CASE("context: a run that is superseded, or was successful") {
+  const auto superseded = [](const std::string& build, int ago) {
+    return read(Op::acquire, array_of("superseded", build, ago, "{}"));
+  };
+  const auto newest = std::get<lock::Superseded>(superseded("", 0));
   CHECK(newest.build == 0);
   CHECK(newest.who == "{}");
-  const auto build = std::get<lock::Superseded>(
-      read(Op::acquire, "*4\r\n$10\r\nsuperseded\r\n$4\r\n4713\r\n:1500\r\n$2\r\n{}\r\n"));
+  const auto build = std::get<lock::Superseded>(superseded("4713", 1500));
   CHECK(build.build == 4713);
-  CHECK(build.ago == std::chrono::milliseconds(1500));
-  CHECK(std::holds_alternative<lock::Unreachable>(
-      read(Op::acquire, "*4\r\n$10\r\nsuperseded\r\n$1\r\nx\r\n:0\r\n$2\r\n{}\r\n")));
+  CHECK(build.ago == milliseconds(1500));
+  CHECK(std::holds_alternative<lock::Unreachable>(superseded("x", 0)));
+  const auto done = std::get<lock::Done>(read(Op::acquire, array_of("done", 1500, -1, "{}")));
+  CHECK(done.age == milliseconds(1500));
+  CHECK(done.left == milliseconds(0));
+  CHECK(done.who == "{}");
+}
+
+TEST_CASE("context: a lock that is revoked, now or before") {
   const std::string token(40, 'a');
   const std::string all = token + " s" + token.substr(1) + " shared:s" + token.substr(1);
-  const auto revoked = std::get<lock::Revoked>(read(
-      Op::revoke,
-      "*4\r\n$7\r\nrevoked\r\n:1\r\n$" + std::to_string(all.size()) + "\r\n" + all + "\r\n:1\r\n"));
+  const auto revoked = std::get<lock::Revoked>(read(Op::revoke, array_of("revoked", 1, all, 1)));
   CHECK(revoked.readers.size() == 2);
   CHECK_FALSE(revoked.before);
-  const char* const again = "*4\r\n$7\r\nrevoked\r\n:1\r\n$0\r\n\r\n:0\r\n";
-  CHECK(std::get<lock::Revoked>(read(Op::revoke, again)).before);
-  CHECK(std::holds_alternative<lock::NotMine>(
-      read(Op::revoke, "*2\r\n$8\r\nnot_mine\r\n$1\r\nx\r\n")));
+  CHECK(std::get<lock::Revoked>(read(Op::revoke, array_of("revoked", 1, "", 0))).before);
 }
 
-TEST_CASE("context: a run that was successful") {
-  const std::string wire = "*4\r\n$4\r\ndone\r\n:1500\r\n:-1\r\n$2\r\n{}\r\n";
-  const auto done = std::get<lock::Done>(read(Op::acquire, wire));
-  CHECK(done.age == std::chrono::milliseconds(1500));
-  CHECK(done.left == std::chrono::milliseconds(0));
-  CHECK(done.who == "{}");
-  CHECK(std::holds_alternative<lock::Marked>(read(Op::mark, "*1\r\n$6\r\nmarked\r\n")));
-  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::acquire, "*1\r\n$4\r\ndone\r\n")));
-}
-
-TEST_CASE("context: a server's clock") {
-  const auto clock = [](const std::string& text) {
-    return std::get<lock::Granted>(read(Op::acquire, granted("abc", 1, "none", "1", text))).clock;
+TEST_CASE("context: what a grant carries; a clock that cannot be is none") {
+  const auto grant = [](const std::string& clock) {
+    return std::get<lock::Granted>(read(Op::acquire, granted("abc", 100, "present", "17", clock)));
   };
-  CHECK(clock("0").count() == 0);
-  CHECK(clock("1800000000000").count() == 1'800'000'000'000);
-  CHECK(clock("9000000000000000").count() == 0);  // no clock shows that: it would overflow
+  CHECK(grant("0").run_id == "abc");
+  CHECK(grant("0").fence == 17);
+  CHECK(grant("0").clock.count() == 0);
+  CHECK(grant("1800000000000").clock.count() == 1'800'000'000'000);
+  CHECK(grant("9000000000000000").clock.count() == 0);  // it would overflow
 }
 
-TEST_CASE("context: a replica has no vote") {
-  const auto replica =
-      std::get<lock::Unreachable>(read(Op::acquire, "*2\r\n$7\r\nreplica\r\n$8\r\ndb1:6379\r\n"));
-  CHECK_FALSE(replica.maybe_applied);
-  CHECK(replica.permanent);
-  CHECK(replica.why.find("db1:6379") != std::string::npos);
-}
-
-TEST_CASE("context: the answers of the scripts") {
-  const auto grant =
-      std::get<lock::Granted>(read(Op::acquire, granted("abc", 100, "present", "17")));
-  CHECK(grant.run_id == "abc");
-  CHECK(grant.fence == 17);
-  CHECK(std::holds_alternative<lock::Granted>(read(Op::repair, "*1\r\n$7\r\ngranted\r\n")));
-  CHECK(std::holds_alternative<lock::Renewed>(read(Op::renew, "*1\r\n$7\r\nrenewed\r\n")));
-  CHECK(std::holds_alternative<lock::Released>(read(Op::release, "*1\r\n$8\r\nreleased\r\n")));
-  CHECK(std::holds_alternative<lock::Missing>(read(Op::release, "*1\r\n$7\r\nmissing\r\n")));
-  CHECK(std::holds_alternative<lock::Missing>(read(Op::renew, "*1\r\n$7\r\nmissing\r\n")));
-  const Answer other = read(Op::renew, "*2\r\n" + bulk("not_mine") + bulk("revoked:T"));
-  CHECK(std::get<lock::NotMine>(other).blocker == "revoked:T");
-  const auto who = std::get<lock::Refused>(read(Op::acquire, refused("1500")));
-  CHECK(who.blocker == "T");
-  CHECK(who.ttl_left == std::chrono::milliseconds(1500));
-  CHECK(who.holder == "{}");
-  const std::string repair = "*5\r\n" + bulk("refused") + bulk("T") + number("1500") + bulk("{}");
-  CHECK(std::get<lock::Refused>(read(Op::repair, repair + bulk("0"))).blocker == "T");
-}
-
-TEST_CASE("context: the refusal of an acquire says where we stand in the queue") {
-  const auto held = std::get<lock::Refused>(read(Op::acquire, refused("1500")));
+TEST_CASE("context: a refusal says who has the lock, and where we stand in the queue") {
+  const auto held = std::get<lock::Refused>(read(Op::acquire, refused(1500)));
+  CHECK(held.blocker == "T");
+  CHECK(held.ttl_left == milliseconds(1500));
+  CHECK(held.holder == "{}");
   CHECK_FALSE(held.turn);
   CHECK(held.ticket == 7);
   CHECK(held.place == 2);
   CHECK(held.waiters == 3);
   // Of readers, the ninth text is the writer that waits before us, otherwise who has each slot.
   for (const std::string blocker : {"T", "shared:T"}) {
-    std::string wire = refused("1500").replace(0, 4, "*9\r\n") + bulk("x");
-    wire.replace(wire.find(bulk("T")), bulk("T").size(), bulk(blocker));
-    const auto more = std::get<lock::Refused>(read(Op::acquire, wire));
+    const auto more = std::get<lock::Refused>(
+        read(Op::acquire, array_of("refused", blocker, 1500, "{}", "0", "7", 2, 3, "x")));
     CHECK(more.slots == (blocker == "T" ? "x" : ""));
     CHECK(more.waits_before.has_value() == (blocker != "T"));
   }
-  const auto turn =
-      std::get<lock::Refused>(read(Op::acquire, refused("400", "8", "0", "0", "turn")));
+  const auto turn = std::get<lock::Refused>(read(Op::acquire, refused(400, "8", 0, 0, "turn")));
   CHECK(turn.turn);
   CHECK(turn.blocker == "T");
-  CHECK(turn.ttl_left == std::chrono::milliseconds(400));
+  CHECK(turn.ttl_left == milliseconds(400));
   CHECK(turn.ticket == 8);
   CHECK(turn.place == 0);
+  const auto repair = read(Op::repair, array_of("refused", "T", 1500, "{}", "0"));
+  CHECK(std::get<lock::Refused>(repair).blocker == "T");
+  const auto other = read(Op::renew, array_of("not_mine", "revoked:T"));
+  CHECK(std::get<lock::NotMine>(other).blocker == "revoked:T");
 }
 
 TEST_CASE("context: a refusal that misplaces us in the queue is no answer") {
-  const auto makes_sense = [](const std::string& wire) {
-    return std::holds_alternative<lock::Refused>(read(Op::acquire, wire));
-  };
-  CHECK(makes_sense(refused("1", "9007199254740992")));
-  CHECK_FALSE_MESSAGE(makes_sense(refused("1", "9007199254740993")), "no score counts that far");
-  CHECK_FALSE(makes_sense(refused("1", "99999999999999999999999")));
-  for (const char* ticket : {"", "-1", "inf", "nan", "1e15", "7.5"}) {
+  CHECK(is_answer(Op::acquire, refused(1, "9007199254740992")));
+  // The first of these is more than a score counts.
+  for (const std::string ticket :
+       {"9007199254740993", "99999999999999999999999", "", "-1", "inf", "nan", "1e15", "7.5"}) {
     CAPTURE(ticket);
-    CHECK_FALSE(makes_sense(refused("1", ticket)));
+    CHECK_FALSE(is_answer(Op::acquire, refused(1, ticket)));
   }
-  CHECK_FALSE(makes_sense(refused("1", "7", "-1")));
-  CHECK_FALSE(makes_sense(refused("1", "7", "2", "-1")));
-  const std::string head = bulk("refused") + bulk("T") + number("1") + bulk("{}") + bulk("0");
-  CHECK_FALSE_MESSAGE(makes_sense("*5\r\n" + head), "as a repair is refused");
-  CHECK_FALSE(makes_sense("*7\r\n" + head + bulk("7") + number("1")));
-  CHECK_FALSE(makes_sense("*8\r\n" + head + number("7") + number("1") + number("1")));
-  CHECK_FALSE(makes_sense("*8\r\n" + head + bulk("7") + bulk("1") + bulk("1")));
-  CHECK_FALSE(makes_sense("*9\r\n" + head + bulk("7") + number("1") + number("1") + number("1")));
-  const std::string turn = refused("1", "7", "2", "3", "turn");
-  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::repair, turn)));
-  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::renew, turn)));
+  for (const std::string& wire : {refused(1, "7", -1), refused(1, "7", 2, -1),
+                                  array_of("refused", "T", 1, "{}", "0"),  // as a repair is refused
+                                  array_of("refused", "T", 1, "{}", "0", "7", 1),
+                                  array_of("refused", "T", 1, "{}", "0", 7, 1, 1),
+                                  array_of("refused", "T", 1, "{}", "0", "7", "1", "1"),
+                                  array_of("refused", "T", 1, "{}", "0", "7", 1, 1, 1)}) {
+    CAPTURE(wire);
+    CHECK_FALSE(is_answer(Op::acquire, wire));
+  }
 }
 
 TEST_CASE("context: the time left is bounded") {
-  const auto left = [](const std::string& pttl) {
+  const auto left = [](std::int64_t pttl) {
     return std::get<lock::Refused>(read(Op::acquire, refused(pttl))).ttl_left;
   };
-  CHECK_FALSE(left("-1").has_value());
-  CHECK(left("-2") == std::chrono::milliseconds(0));
-  CHECK(left("-9223372036854775808") == std::chrono::milliseconds(0));
-  REQUIRE(left("9223372036854775807").has_value());
-  const std::chrono::nanoseconds most = *left("9223372036854775807");
-  CHECK(most.count() > 0);  // it fits into nanoseconds
+  CHECK_FALSE(left(-1).has_value());
+  CHECK(left(-2) == milliseconds(0));
+  CHECK(left(std::numeric_limits<std::int64_t>::min()) == milliseconds(0));
+  const auto most = left(std::numeric_limits<std::int64_t>::max());
+  REQUIRE(most.has_value());
+  CHECK(std::chrono::nanoseconds(*most).count() > 0);  // it fits into nanoseconds
 }
 
 TEST_CASE("context: hostile replies are no answer") {
-  const std::vector<std::string> replies = {
-      "+OK\r\n",
-      ":1\r\n",
-      "$-1\r\n",
-      "*-1\r\n",
-      "*0\r\n",
-      "$7\r\ngranted\r\n",
-      "*1\r\n+granted\r\n",
-      "*1\r\n:1\r\n",
-      "*1\r\n$-1\r\n",
-      "*1\r\n*1\r\n$7\r\ngranted\r\n",
-      granted("abc", 1, "none", ""),
-      granted("abc", 1, "none", "-1"),
-      granted("abc", 1, "none", "99999999999999999999999"),
-      "*5\r\n$7\r\ngranted\r\n:1\r\n:1\r\n$1\r\nx\r\n$1\r\n1\r\n",
-      "*2\r\n$5\r\nfresh\r\n$1\r\n1\r\n",
-      "*2\r\n$13\r\nnot_committed\r\n:1\r\n",
-      "*2\r\n$13\r\nnot_committed\r\n$2\r\n-1\r\n",
-      "*2\r\n$7\r\nreplica\r\n:1\r\n",
-      "*1\r\n$7\r\nrefused\r\n",
-      "*2\r\n$7\r\nrefused\r\n$1\r\nx\r\n",
-      "*1\r\n$8\r\nnot_mine\r\n",
-      "*2\r\n$8\r\nnot_mine\r\n:3\r\n",
-      "*4\r\n$7\r\nrefused\r\n:1\r\n:1\r\n$0\r\n\r\n",
-      "*4\r\n$7\r\nrefused\r\n$1\r\nx\r\n$1\r\n1\r\n$0\r\n\r\n",
-      "*4\r\n$7\r\nrefused\r\n$1\r\nx\r\n:1\r\n$-1\r\n",
-      "-ERR x\r\n"};
+  const std::vector<std::string> replies = {"+OK\r\n",
+                                            ":1\r\n",
+                                            "$-1\r\n",
+                                            "*-1\r\n",
+                                            "*0\r\n",
+                                            "$7\r\ngranted\r\n",
+                                            "*1\r\n+granted\r\n",
+                                            "*1\r\n:1\r\n",
+                                            "*1\r\n$-1\r\n",
+                                            "*1\r\n*1\r\n$7\r\ngranted\r\n",
+                                            granted("abc", 1, "none", ""),
+                                            granted("abc", 1, "none", "-1"),
+                                            granted("abc", 1, "none", "99999999999999999999999"),
+                                            array_of("granted", 1, 1, "x", "1"),
+                                            array_of("fresh", "1"),
+                                            array_of("not_committed", 1),
+                                            array_of("not_committed", "-1"),
+                                            array_of("replica", 1),
+                                            array_of("done"),
+                                            array_of("refused"),
+                                            array_of("refused", "x"),
+                                            array_of("not_mine"),
+                                            array_of("not_mine", 3),
+                                            array_of("refused", 1, 1, ""),
+                                            array_of("refused", "x", "1", ""),
+                                            "*4\r\n$7\r\nrefused\r\n$1\r\nx\r\n:1\r\n$-1\r\n",
+                                            "-ERR x\r\n"};
   for (const std::string& reply : replies) {
     CAPTURE(reply);
     for (const Op op : {Op::acquire, Op::commit, Op::renew, Op::repair, Op::release}) {
@@ -260,45 +220,132 @@ TEST_CASE("context: hostile replies are no answer") {
 }
 
 TEST_CASE("context: an answer to another question is no answer, nor is one with another word") {
-  const std::vector<std::pair<std::string, Op>> answers = {
-      {granted("abc", 1, "none", "1"), Op::acquire},
-      {refused("1500"), Op::acquire},
-      {"*4\r\n" + bulk("done") + number("1") + number("1") + bulk("{}"), Op::acquire},
-      {"*4\r\n" + bulk("superseded") + bulk("7") + number("1") + bulk("{}"), Op::acquire},
-      {"*1\r\n" + bulk("granted"), Op::repair},
-      {"*1\r\n" + bulk("committed"), Op::commit},
-      {"*2\r\n" + bulk("not_committed") + bulk("7"), Op::commit},
-      {"*1\r\n" + bulk("renewed"), Op::renew},
-      {"*1\r\n" + bulk("marked"), Op::mark},
-      {"*1\r\n" + bulk("kept"), Op::leave},
-      {"*1\r\n" + bulk("cooling"), Op::leave}};
-  const auto is_answer = [](Op op, const std::string& wire) {
-    return !std::holds_alternative<lock::Unreachable>(read(op, wire));
+  struct Row {
+    std::string wire;
+    std::vector<Op> answers;
+    Answer answer;
   };
-  for (const auto& each : answers) {
-    const std::string& wire = each.first;  // clang 14 captures no structured binding
-    CAPTURE(wire);
-    std::string with_other_word = wire;
-    ++with_other_word[wire.find('\n', wire.find('$')) + 1];
+  const std::vector<Row> rows = {
+      {granted("abc", 1, "none", "1"), {Op::acquire}, lock::Granted{}},
+      {refused(1500), {Op::acquire}, lock::Refused{}},
+      {refused(1500, "7", 2, 3, "turn"), {Op::acquire}, lock::Refused{}},
+      {array_of("done", 1, 1, "{}"), {Op::acquire}, lock::Done{}},
+      {array_of("superseded", "7", 1, "{}"), {Op::acquire}, lock::Superseded{}},
+      {array_of("granted"), {Op::repair}, lock::Granted{}},
+      {array_of("committed"), {Op::commit}, lock::Committed{}},
+      {array_of("not_committed", "7"), {Op::commit}, lock::NotCommitted{}},
+      {array_of("renewed"), {Op::renew}, lock::Renewed{}},
+      {array_of("marked"), {Op::mark}, lock::Marked{}},
+      {array_of("kept"), {Op::leave}, lock::Released{}},
+      {array_of("cooling"), {Op::leave}, lock::Released{}},
+      {array_of("held"), {Op::leave, Op::leave_queue}, lock::Released{}},
+      {array_of("free"), {Op::leave_queue}, lock::Released{}},
+      {array_of("released"),
+       {Op::release, Op::leave, Op::inquire, Op::unmark, Op::repair},
+       lock::Released{}},
+      {array_of("missing"),
+       {Op::release, Op::leave, Op::inquire, Op::unmark, Op::renew, Op::mark, Op::revoke,
+        Op::leave_queue},
+       lock::Missing{}},
+      {array_of("not_mine", "x"),
+       {Op::release, Op::leave, Op::inquire, Op::unmark, Op::renew, Op::mark, Op::revoke,
+        Op::leave_queue},
+       lock::NotMine{}}};
+  for (const Row& row : rows) {
+    CAPTURE(row.wire);
+    std::string with_other_word = row.wire;
+    ++with_other_word[row.wire.find('\n', row.wire.find('$')) + 1];
     for (const Op op : {Op::acquire, Op::renew, Op::repair, Op::commit, Op::release, Op::leave,
                         Op::inquire, Op::mark, Op::unmark, Op::revoke, Op::leave_queue}) {
-      CHECK(is_answer(op, wire) == (op == each.second));
+      CAPTURE(static_cast<int>(op));
+      const bool answers = std::ranges::count(row.answers, op) > 0;
+      CHECK(is_answer(op, row.wire) == answers);
+      if (answers) CHECK(read(op, row.wire).index() == row.answer.index());
       CHECK_FALSE(is_answer(op, with_other_word));
     }
   }
-  const std::vector<std::pair<std::string, std::vector<Op>>> common = {
-      {"released", {Op::release, Op::leave, Op::inquire, Op::unmark, Op::repair}},
-      {"missing",
-       {Op::release, Op::leave, Op::inquire, Op::unmark, Op::renew, Op::mark, Op::revoke,
-        Op::leave_queue}},
-      {"held", {Op::leave, Op::leave_queue}},
-      {"free", {Op::leave_queue}}};
-  for (const auto& each : common) {
-    CAPTURE(each.first);
-    for (const Op op : {Op::acquire, Op::renew, Op::repair, Op::commit, Op::release, Op::leave,
-                        Op::inquire, Op::mark, Op::unmark, Op::revoke, Op::leave_queue}) {
-      CHECK(is_answer(op, "*1\r\n" + bulk(each.first)) ==
-            (std::ranges::count(each.second, op) > 0));
-    }
+}
+
+TEST_CASE("replicas: a vote counts if as many as were asked for have it; else it may last") {
+  const auto counts = [](const lock::Answer& answer, const redis::Value& waited) {
+    const lock::Answer read = redis::read_waited(answer, waited, 2);
+    const auto* const why = std::get_if<lock::Unreachable>(&read);
+    CHECK((why == nullptr || (why->maybe_applied && !why->permanent)));
+    return why == nullptr;
+  };
+  for (const lock::Answer& vote : {lock::Answer(lock::Granted{}), lock::Answer(lock::Renewed{}),
+                                   lock::Answer(lock::Committed{})}) {
+    for (const int have : {-1, 0, 1, 2, 3})
+      CHECK(counts(vote, parsed(":" + std::to_string(have) + "\r\n")) == (have >= 2));
+    CHECK_FALSE(counts(vote, parsed("+OK\r\n")));
+  }
+  CHECK(counts(lock::Refused{}, parsed(":0\r\n")));
+  CHECK(counts(lock::Missing{}, parsed(":0\r\n")));
+}
+
+TEST_CASE("queue: a wake-up says when the lock may be ours, within bounds") {
+  CHECK(redis::read_wake_up("free") == milliseconds(0));
+  CHECK(redis::read_wake_up(redis::kUnlocked) == milliseconds(0));
+  CHECK(redis::read_wake_up("next") == milliseconds(500));
+  CHECK_MESSAGE(redis::read_wake_up("cools 7000") == milliseconds(7001),
+                "when it has cooled, not before");
+  CHECK(redis::read_wake_up("cools 0") == milliseconds(1));
+  const auto most = redis::read_wake_up("cools 9007199254740992");
+  REQUIRE(most.has_value());
+  CHECK(*most > std::chrono::hours(24 * 365));
+  CHECK_MESSAGE(*most < std::chrono::hours(24 * 367), "a sum with it must not overflow");
+}
+
+TEST_CASE("queue: any other text is not a wake-up") {
+  using namespace std::string_view_literals;
+  for (const std::string_view text :
+       {""sv, "FREE"sv, "free "sv, " free"sv, "free\0"sv, "freedom"sv, "next 1"sv, "cools"sv,
+        "cools "sv, "cools -1"sv, "cools +1"sv, "cools 1.5"sv, "cools 1 "sv, "cools  1"sv,
+        "cools 1s"sv, "cools 0x1"sv, "cools 9007199254740993"sv, "cools 99999999999999999999"sv,
+        "released"sv}) {
+    CAPTURE(text);
+    CHECK_FALSE(redis::read_wake_up(text).has_value());
   }
 }
+
+TEST_CASE("queue: the waiters that a server lists") {
+  const auto queue =
+      waiting(array_of("waiting", 30, array_of("a", "1500", "{}"), array_of("b", "0", "")));
+  REQUIRE(queue.has_value());
+  CHECK(queue->length == 30);
+  REQUIRE(queue->first.size() == 2);
+  CHECK(queue->first[0].id == "a");
+  CHECK(queue->first[0].waited == milliseconds(1500));
+  CHECK(queue->first[0].who == "{}");
+  CHECK(queue->first[1].who.empty());
+}
+
+TEST_CASE("queue: a list of waiters that makes no sense is none, a waiter that does is shown") {
+  for (const std::string wire :
+       {"-NOPERM no\r\n", "+OK\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n", "*1\r\n$7\r\nwaiting\r\n",
+        "*2\r\n$4\r\nfree\r\n:1\r\n", "*2\r\n$7\r\nwaiting\r\n$1\r\n1\r\n"}) {
+    CAPTURE(wire);
+    CHECK_FALSE(waiting(wire).has_value());
+  }
+  const auto some = waiting(
+      array_of("waiting", -5, array_of("a", "1"), array_of("b", "-1", ""), array_of("c", "7", "")));
+  REQUIRE(some.has_value());
+  REQUIRE(some->first.size() == 1);
+  CHECK(some->first[0].id == "c");
+  CHECK_MESSAGE(some->length == 1, "at least as many as it lists");
+}
+
+TEST_CASE("queue: of what a server lists without end, 20 waiters and 32 hosts are read") {
+  std::string waiters = "*42\r\n$7\r\nwaiting\r\n:40\r\n";
+  std::string hosts = "*42\r\n$8\r\nrefusals\r\n" + array_of("h", 0, "1", "");
+  for (int each = 0; each < 40; ++each) {
+    waiters += array_of("a", "0", "");
+    hosts += array_of("h", 5, "1", "");
+  }
+  CHECK(waiting(waiters)->first.size() == 20);
+  const std::vector<redis::GivenUp> refusals = redis::read_refusals(parsed(hosts));
+  REQUIRE(refusals.size() == 32);
+  CHECK_MESSAGE(refusals[0].count == 5, "a host that gave up no run is none");
+}
+
+}  // namespace redlock::answer_test

@@ -2,9 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "commands.h"
 #include "contains.h"
@@ -31,11 +28,6 @@ std::string text_of(const redis::Script& script) {
 }
 
 }  // namespace
-
-TEST_CASE("command: bytes are the words as they are, with their lengths") {
-  const std::string odd = "a\r\nb";
-  CHECK(redis::render({{{.words = {"", odd}}}}, false) == "*2\r\n$0\r\n\r\n$4\r\na\r\nb\r\n");
-}
 
 TEST_CASE("command: only a Cluster gets sharded messages, other servers not a byte more") {
   const std::string wire = redis::render({{redis::encode_hand_on("name"), kPublish}}, false);
@@ -117,6 +109,14 @@ TEST_CASE("command: a flight by hash is answered after its last command, which m
   CHECK_MESSAGE(!flight.hashed(0), "a release goes in full");
   CHECK(flight.hashed(1));
   CHECK_FALSE(flight.hashed(2));
+}
+
+TEST_CASE("replicas: what makes a vote waits for them, and nothing that takes it back") {
+  using enum lock::Op;
+  for (const lock::Op op : {acquire, renew, repair, commit}) CHECK(redis::is_replicated(op));
+  for (const lock::Op op : {release, leave, mark, unmark, inquire, leave_queue}) {
+    CHECK_FALSE(redis::is_replicated(op));
+  }
 }
 
 }  // namespace redlock::command_test

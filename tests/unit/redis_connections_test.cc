@@ -1,201 +1,157 @@
 // SPDX-License-Identifier: MIT
 //
 // Connections to a server that this test plays itself, on a Unix socket, at times that it chooses.
-#include <doctest/doctest.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
-#include <cstdio>
-#include <string>
-#include <vector>
-
-#include "commands.h"
 #include "contains.h"
 #include "played_server.h"
 #include "redis/connection/dialer.h"
-#include "redis/requests/answer.h"
 #include "redis/requests/scripts.h"
-#include "redis/servers/server_set.h"
 
 namespace redlock::connections_test {
 
 using namespace std::chrono_literals;
+using lock::Op;
 using tests::array_of;
 using tests::contains;
 using tests::PlayedServer;
+using tests::PlayedSet;
 
 namespace {
 
-const lock::Instant kStart = lock::Instant{} + 100s;
-const std::string kToken(40, 'a');
-
-lock::Ask ask(lock::Op op) {
-  return {.server = 0, .attempt = 1, .operation = tests::operation_of(op)};
-}
+constexpr lock::Instant kStart = PlayedSet::kStart;
 
 /// An attempt of ours on a played server, which has granted it.
-struct Holder {
-  explicit Holder(PlayedServer& played, bool redisson = false)
-      : server(played),
-        servers({played.endpoint()}, {.lock_key = "L", .redisson = redisson, .ttl = 30s},
-                [] { return std::string("{}"); }, {}, {}) {
-    servers.ask(ask(lock::Op::acquire), kStart);
-    server.read();
-    server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
-    REQUIRE(servers.turn(kStart).size() == 1);
+struct Holder : PlayedSet {
+  explicit Holder(bool redisson = false)
+      : PlayedSet({.lock_key = "L", .redisson = redisson, .ttl = 30s}) {
+    REQUIRE(std::holds_alternative<lock::Granted>(answer(Op::acquire, tests::kGranted)));
   }
-  /// The server's answer to this request, given in these words.
-  lock::Answer answer(lock::Op op, const std::string& wire) {
-    servers.ask(ask(op), kStart);
-    server.read();
+};
+
+/// A subscription at a played server.
+struct Subscription {
+  /// It asks for the subscription now.
+  bool asks(lock::Instant now) {
+    subscriber.subscribe(now);
+    return contains(server.read(), "SUBSCRIBE");
+  }
+  std::vector<std::string> hears(const std::string& wire, lock::Instant now) {
     server.write(wire);
-    const std::vector<lock::Reply> replies = servers.turn(kStart);
-    REQUIRE(replies.size() == 1);
-    return replies.front().answer;
+    return subscriber.turn(now);
   }
 
-  PlayedServer& server;
-  redis::ServerSet servers;
+  PlayedServer server{};
+  redis::Subscriber subscriber{server.endpoint(), nullptr, {}, "key", "channel"};
 };
+
+const std::string kConfirmed = array_of("subscribe", "channel", 1);
 
 }  // namespace
 
 TEST_CASE("only the revocation of our own token is a revocation of ours") {
-  PlayedServer server;
-  Holder holder(server);
-  const auto refused = [&](const std::string& token) {
-    const lock::Answer answer =
-        holder.answer(lock::Op::renew,
-                      array_of({"missing"}) + array_of({"not_mine", "revoked:" + token + " {}"}));
+  Holder holder;
+  const auto revoked = [&](const std::string& token) {
+    const lock::Answer answer = holder.answer(
+        Op::renew, array_of("missing") + array_of("not_mine", "revoked:" + token + " {}"));
     return std::get<lock::NotMine>(answer).revoked;
   };
-  CHECK(refused(holder.servers.token(1)));
-  CHECK_FALSE(refused(kToken));
+  CHECK(revoked(holder.servers.token(1)));
+  CHECK_FALSE(revoked(std::string(40, 'a')));
 }
 
 TEST_CASE("a released vote is not released again; one that only cools, or failed, is") {
-  PlayedServer server;
-  Holder holder(server);
+  Holder holder;
   CHECK(holder.servers.owes());
-  holder.answer(lock::Op::leave, array_of({"cooling"}) + array_of({"held"}));
+  holder.answer(Op::leave, array_of("cooling") + array_of("held"));
   CHECK(holder.servers.owes());
-  holder.answer(lock::Op::leave, "-OOM\r\n" + array_of({"held"}));
+  holder.answer(Op::leave, "-OOM\r\n" + array_of("held"));
   CHECK(holder.servers.owes());
-  holder.answer(lock::Op::leave, array_of({"released"}) + array_of({"free", ""}));
+  holder.answer(Op::leave, array_of("released") + array_of("free", ""));
   CHECK_FALSE(holder.servers.owes());
   holder.servers.give_back_all(kStart);
-  CHECK(server.read().empty());
+  CHECK(holder.server.read().empty());
 }
 
 TEST_CASE("at the end, a server may lose a release only if it has read what came before") {
-  PlayedServer server;
-  redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = 30s},
-                           [] { return std::string("{}"); }, {}, {});
-  servers.ask(ask(lock::Op::acquire), kStart);
-  CHECK_FALSE(servers.loses_requests());
+  PlayedSet set;
+  set.ask(Op::acquire);
+  CHECK_FALSE(set.servers.loses_requests());
+  const std::string refused = array_of("refused") + array_of("refused");
   SUBCASE("it has read nothing, and will read all together") {
-    servers.ask(ask(lock::Op::release), kStart);
-    CHECK_FALSE(servers.loses_requests());
+    set.ask(Op::release);
+    CHECK_FALSE(set.servers.loses_requests());
   }
   SUBCASE("it has read the acquire, and its answer may fail before it reads the release") {
-    server.read();
-    servers.ask(ask(lock::Op::release), kStart);
-    CHECK(servers.loses_requests());
-    server.read();
-    server.write(array_of({"refused"}) + array_of({"refused"}) + array_of({"missing"}) +
-                 array_of({"free", ""}));
-    servers.turn(kStart);
-    CHECK_FALSE(servers.loses_requests());
+    set.server.read();
+    set.ask(Op::release);
+    CHECK(set.servers.loses_requests());
+    set.server.read();
+    set.replies_to(refused + array_of("missing") + array_of("free", ""));
+    CHECK_FALSE(set.servers.loses_requests());
   }
   SUBCASE("it has answered the acquire") {
-    server.read();
-    server.write(array_of({"refused"}) + array_of({"refused"}));
-    servers.turn(kStart);
-    servers.ask(ask(lock::Op::release), kStart);
-    CHECK_FALSE(servers.loses_requests());
+    set.server.read();
+    set.replies_to(refused);
+    set.ask(Op::release);
+    CHECK_FALSE(set.servers.loses_requests());
   }
 }
 
-TEST_CASE("a subscription that was refused is not asked for again, and one that failed is") {
-  PlayedServer server;
-  redis::Endpoint& endpoint = server.endpoint();
-  redis::Subscriber open(endpoint, nullptr, {}, "key", "channel");
-  open.subscribe(kStart);
-  CHECK(contains(server.read(), "SUBSCRIBE"));
-  server.write("-NOPERM this user has no permissions\r\n");
-  open.turn(kStart);
-  open.subscribe(kStart);
-  open.turn(kStart);
-  CHECK(server.read().empty());
-  CHECK_FALSE(server.is_called());
-
-  endpoint.credentials.password = "secret";
-  redis::Subscriber locked(endpoint, nullptr, {}, "key", "channel");
-  locked.subscribe(kStart);
-  server.accept();
-  CHECK(contains(server.read(), "AUTH"));
-  server.write("-LOADING\r\n");
-  locked.turn(kStart);
-  locked.subscribe(kStart);
-  server.accept();
-  CHECK(contains(server.read(), "AUTH"));
-  server.write("-WRONGPASS\r\n");
-  locked.turn(kStart);
-  locked.subscribe(kStart);
-  CHECK_FALSE(server.is_called());
-}
-
-TEST_CASE(
-    "a subscription that was refused for the moment is asked for again, over a new connection") {
+TEST_CASE("a subscription that was refused for the moment is asked for again, and no other") {
+  struct Row {
+    std::string refusal;
+    bool again;
+    lock::Duration after{};  // or its time-out
+    std::string password{};
+  };
   const std::string busy = "-BUSY Redis is busy running a script.\r\n";
-  for (const std::string& refusal : {busy, std::string("-ERR max number of clients reached\r\n")}) {
-    for (const lock::Duration after : {0ms, 500ms}) {
-      CAPTURE(refusal);
-      CAPTURE(after.count());
-      PlayedServer server;
-      redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");
-      open.subscribe(kStart);
-      CHECK(contains(server.read(), "SUBSCRIBE"));
-      CHECK(open.turn(kStart + after).empty());  // the later one is its time-out
-      server.write(refusal);
-      CHECK(open.turn(kStart + after).empty());
-      CHECK_FALSE(open.begins());
-      open.subscribe(kStart + 1s);
-      REQUIRE(server.is_called());
-      server.accept();
-      CHECK(contains(server.read(), "SUBSCRIBE"));
-      server.write("*3\r\n$9\r\nsubscribe\r\n$7\r\nchannel\r\n:1\r\n");
-      CHECK(open.turn(kStart + 1s) == std::vector<std::string>{""});
-    }
+  const std::string full = "-ERR max number of clients reached\r\n";
+  for (const Row& row :
+       {Row{"-NOPERM this user has no permissions\r\n", false}, Row{busy, true},
+        Row{busy, true, 500ms}, Row{full, true}, Row{full, true, 500ms},
+        Row{"-LOADING\r\n", true, 0ms, "secret"}, Row{"-WRONGPASS\r\n", false, 0ms, "secret"}}) {
+    CAPTURE(row.refusal);
+    CAPTURE(row.after.count());
+    PlayedServer server;
+    server.endpoint().credentials.password = row.password;
+    redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");
+    const std::string first = row.password.empty() ? "SUBSCRIBE" : "AUTH";
+    open.subscribe(kStart);
+    CHECK(contains(server.read(), first));
+    CHECK(open.turn(kStart + row.after).empty());
+    server.write(row.refusal);
+    CHECK(open.turn(kStart + row.after).empty());
+    CHECK_FALSE(open.begins());
+    open.subscribe(kStart + 1s);
+    CHECK(server.read().empty());
+    CHECK(server.is_called() == row.again);  // over a new connection
+    if (!row.again) continue;
+    server.accept();
+    CHECK(contains(server.read(), first));
+    server.write((row.password.empty() ? "" : "+OK\r\n") + kConfirmed);
+    CHECK(open.turn(kStart + 1s) == std::vector<std::string>{""});
   }
 }
 
 TEST_CASE("a subscription that is not answered at all is asked for again, over a new connection") {
-  PlayedServer server;
-  redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");
-  open.subscribe(kStart);
-  CHECK(contains(server.read(), "SUBSCRIBE"));
-  CHECK(open.turn(kStart + 500ms).empty());  // the time-out
-  open.subscribe(kStart + 900ms);
-  CHECK_FALSE(server.is_called());  // a slow server has some time
-  CHECK(open.deadline() == kStart + 1s);
-  CHECK(open.turn(kStart + 1s).empty());
-  open.subscribe(kStart + 1s);
-  CHECK(server.is_called());
+  Subscription open;
+  CHECK(open.asks(kStart));
+  CHECK(open.subscriber.turn(kStart + 500ms).empty());  // the time-out
+  open.subscriber.subscribe(kStart + 900ms);
+  CHECK_FALSE(open.server.is_called());  // a slow server has some time
+  CHECK(open.subscriber.deadline() == kStart + 1s);
+  CHECK(open.subscriber.turn(kStart + 1s).empty());
+  open.subscriber.subscribe(kStart + 1s);
+  CHECK(open.server.is_called());
 }
 
 TEST_CASE("a subscription that is confirmed late is confirmed all the same, and once") {
-  PlayedServer server;
-  redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");
-  const std::string confirmed = "*3\r\n$9\r\nsubscribe\r\n$7\r\nchannel\r\n:1\r\n";
-  open.subscribe(kStart);
-  CHECK(contains(server.read(), "SUBSCRIBE"));
-  CHECK(open.turn(kStart + 500ms).empty());  // the time-out
-  CHECK_FALSE(open.begins());
-  server.write(confirmed);
-  CHECK(open.turn(kStart + 600ms) == std::vector<std::string>{""});
-  server.write(confirmed + "*3\r\n$7\r\nmessage\r\n$7\r\nchannel\r\n$2\r\nhi\r\n");
-  CHECK(open.turn(kStart + 700ms) == std::vector<std::string>{"hi"});
+  Subscription open;
+  CHECK(open.asks(kStart));
+  CHECK(open.subscriber.turn(kStart + 500ms).empty());  // the time-out
+  CHECK_FALSE(open.subscriber.begins());
+  CHECK(open.hears(kConfirmed, kStart + 600ms) == std::vector<std::string>{""});
+  CHECK(open.hears(kConfirmed + array_of("message", "channel", "hi"), kStart + 700ms) ==
+        std::vector<std::string>{"hi"});
 }
 
 TEST_CASE("a server whose backlog is full is tried again") {
@@ -217,26 +173,6 @@ TEST_CASE("a server whose backlog is full is tried again") {
   CHECK(dialer.turn(kStart + 20ms).get() >= 0);
 }
 
-TEST_CASE("a TCP connection sends immediately, and gives up a host that is gone in time") {
-  PlayedServer server = PlayedServer::on_loopback();
-  redis::Dialer dialer(12'345ms);
-  dialer.start(server.endpoint(), kStart, kStart + 1s);
-  os::Fd connected;
-  for (int tries = 0; tries < 1000 && !connected; ++tries) {
-    connected = dialer.turn(kStart);
-    if (!connected) ::poll(nullptr, 0, 1);
-  }
-  REQUIRE(connected.get() >= 0);
-  const auto option = [&](int name) {
-    int value = -1;
-    socklen_t length = sizeof value;
-    ::getsockopt(connected.get(), IPPROTO_TCP, name, &value, &length);
-    return value;
-  };
-  CHECK(option(TCP_USER_TIMEOUT) == 12'345);
-  CHECK(option(TCP_NODELAY) == 1);
-}
-
 TEST_CASE("a server that refused a connection is tried again, and that failure is forgotten") {
   PlayedServer server;
   redis::Endpoint nobody = server.endpoint();
@@ -251,7 +187,7 @@ TEST_CASE("a server that refused a connection is tried again, and that failure i
 }
 
 TEST_CASE("what ends a connection is told alike, whatever an earlier connection has heard") {
-  for (const std::string& first_bytes : {std::string(), std::string("\x15\x03\x03")}) {
+  for (const std::string first_bytes : {"", "\x15\x03\x03"}) {
     std::vector<std::string> told;
     for (const bool used_before : {false, true}) {
       PlayedServer server;
@@ -265,18 +201,17 @@ TEST_CASE("what ends a connection is told alike, whatever an earlier connection 
       };
       const auto ask_for_time = [&] {
         link.ask({.attempt = lock::kNoAttempt}, {{{.words = {"TIME"}}}}, kStart);
+        server.read();
       };
       if (used_before) {
         ask_for_time();
-        server.read();
         server.write("+OK\r\n");
         CHECK(reason().empty());
         server.hang_up();
         CHECK(reason().empty());
       }
       ask_for_time();
-      server.read();
-      if (!first_bytes.empty()) server.write(first_bytes);
+      server.write(first_bytes);
       server.hang_up();
       told.push_back(reason());
       CHECK_FALSE(told.back().empty());
@@ -300,70 +235,55 @@ TEST_CASE("a lookup that is still running is not taken for that of the next plac
 }
 
 TEST_CASE("an acquire that was not sent yet is forgotten with the release of its attempt") {
-  PlayedServer server;
-  Holder holder(server);
+  Holder holder;
   // One of another attempt waits for the answer to this.
-  holder.servers.ask(ask(lock::Op::renew), kStart);
-  lock::Ask second = ask(lock::Op::acquire);
-  second.attempt = 2;
-  holder.servers.ask(second, kStart);
-  CHECK_FALSE(contains(server.read(), holder.servers.token(2)));
-  second.operation = lock::op::Release{};
-  holder.servers.ask(second, kStart);
+  holder.ask(Op::renew);
+  holder.ask(Op::acquire, 2);
+  CHECK_FALSE(contains(holder.server.read(), holder.servers.token(2)));
+  holder.ask(Op::release, 2);
   CHECK(holder.servers.deadline() == lock::Instant::min());  // there is a reply already
   const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
   REQUIRE(replies.size() == 1);
   CHECK(std::holds_alternative<lock::Missing>(replies.front().answer));
-  server.write(array_of({"renewed"}) + array_of({"held"}));
-  CHECK(holder.servers.turn(kStart).size() == 1);
+  CHECK(holder.replies_to(array_of("renewed") + array_of("held")).size() == 1);
   CHECK(holder.servers.turn(kStart).empty());  // what waited may be sent now
-  CHECK(server.read().empty());
+  CHECK(holder.server.read().empty());
 }
 
 TEST_CASE("a later command by hash that fails is repeated in full before the request is answered") {
-  PlayedServer server;
-  bool redisson = false;
-  SUBCASE("of redlock alone") {}
-  SUBCASE("of Redisson, too: with the text for its hash") {
-    redisson = true;
+  for (const bool redisson : {false, true}) {  // of Redisson, too: with the text for its hash
+    CAPTURE(redisson);
+    Holder holder(redisson);
+    holder.ask(Op::leave);
+    CHECK(contains(holder.server.read(), "\nEVALSHA\r"));
+    CHECK(holder.replies_to(array_of("released")).empty());
+    CHECK(holder.replies_to("-NOSCRIPT No matching script. Please use EVAL.\r\n").size() == 1);
+    const std::string in_full = holder.server.read();
+    CHECK(in_full.starts_with(redisson ? "*11\r\n$4\r\nEVAL\r\n" : "*10\r\n$4\r\nEVAL\r\n"));
+    CHECK(contains(in_full, std::string(redis::scripts::hand_on.text)));
+    CHECK(contains(in_full, std::string(redis::scripts::redisson.text)) == redisson);
+    CHECK(holder.replies_to(array_of("free", "")).empty());
+    CHECK_FALSE(holder.servers.awaits_replies());
   }
-  Holder holder(server, redisson);
-  holder.servers.ask(ask(lock::Op::leave), kStart);
-  CHECK(contains(server.read(), "\nEVALSHA\r"));
-  server.write(array_of({"released"}));
-  CHECK(holder.servers.turn(kStart).empty());
-  server.write("-NOSCRIPT No matching script. Please use EVAL.\r\n");
-  CHECK(holder.servers.turn(kStart).size() == 1);
-  const std::string in_full = server.read();
-  CHECK(in_full.starts_with(redisson ? "*11\r\n$4\r\nEVAL\r\n" : "*10\r\n$4\r\nEVAL\r\n"));
-  CHECK(contains(in_full, std::string(redis::scripts::hand_on.text)));
-  CHECK(contains(in_full, std::string(redis::scripts::redisson.text)) == redisson);
-  server.write(array_of({"free", ""}));
-  CHECK(holder.servers.turn(kStart).empty());
-  CHECK_FALSE(holder.servers.awaits_replies());
 }
 
 TEST_CASE("what a server answers as a replica is asked again, once, where its address leads") {
   const std::string replica = "-READONLY You can't write against a read only replica.\r\n";
-  PlayedServer server;
-  Holder holder(server);
-  holder.servers.ask(ask(lock::Op::renew), kStart);
-  server.read();
-  server.write(replica + replica);
-  CHECK(holder.servers.turn(kStart).empty());
-  server.accept();
+  Holder holder;
+  holder.ask(Op::renew);
+  holder.server.read();
+  CHECK(holder.replies_to(replica + replica).empty());
+  holder.server.accept();
   holder.servers.turn(kStart);
-  CHECK(contains(server.read(), holder.servers.token(1)));
+  CHECK(contains(holder.server.read(), holder.servers.token(1)));
   SUBCASE("to the primary, whose answer counts") {
-    server.write(":1\r\n" + array_of({"renewed"}));
-    const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
+    const auto replies = holder.replies_to(":1\r\n" + array_of("renewed"));
     REQUIRE(replies.size() == 1);
     CHECK(std::holds_alternative<lock::Renewed>(replies.front().answer));
   }
   SUBCASE("to a replica still") {
     // The hold fails as before. The renewal in full says where the primary is.
-    server.write(replica + array_of({"replica", "10.0.0.5:6379"}));
-    const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
+    const auto replies = holder.replies_to(replica + array_of("replica", "10.0.0.5:6379"));
     REQUIRE(replies.size() == 1);
     const auto& trouble = std::get<lock::Unreachable>(replies.front().answer);
     CHECK(contains(trouble.why, "has become a replica"));
@@ -373,8 +293,8 @@ TEST_CASE("what a server answers as a replica is asked again, once, where its ad
 }
 
 TEST_CASE("whoever hands the lock to another process closes all of its connections") {
-  PlayedServer server;
-  Holder holder(server, true);
+  Holder holder(true);
+  PlayedServer& server = holder.server;
   std::vector<os::Fd> ends(1);
   holder.servers.join_queue(7, true, kStart);
   holder.servers.subscribe(1, kStart);
@@ -391,38 +311,15 @@ TEST_CASE("whoever hands the lock to another process closes all of its connectio
 }
 
 TEST_CASE("a missing permission is permanent only at a server that has never served us") {
-  const std::string refusal = "-NOPERM this user has no permissions to run the 'eval' command\r\n";
-  const auto is_permanent = [&](redis::ServerSet& servers, PlayedServer& server) {
-    servers.ask(ask(lock::Op::renew), kStart);
-    server.read();
-    server.write(refusal + refusal);
-    const std::vector<lock::Reply> replies = servers.turn(kStart);
-    REQUIRE(replies.size() == 1);
-    return std::get<lock::Unreachable>(replies.front().answer).permanent;
+  const auto is_permanent = [](PlayedSet& set) {
+    const std::string refusal =
+        "-NOPERM this user has no permissions to run the 'eval' command\r\n";
+    return std::get<lock::Unreachable>(set.answer(Op::renew, refusal + refusal)).permanent;
   };
-  PlayedServer stranger;
-  redis::ServerSet servers({stranger.endpoint()}, {.lock_key = "L", .ttl = 30s},
-                           [] { return std::string("{}"); }, {}, {});
-  CHECK(is_permanent(servers, stranger));
-  PlayedServer server;
-  Holder holder(server);
-  CHECK_FALSE(is_permanent(holder.servers, server));
-}
-
-TEST_CASE("an acquire whose script is unknown is not sent again once it is released") {
-  PlayedServer server;
-  Holder holder(server);
-  lock::Ask second = ask(lock::Op::acquire);
-  second.attempt = 2;
-  holder.servers.ask(second, kStart);
-  CHECK(contains(server.read(), "EVALSHA"));
-  second.operation = lock::op::Release{};
-  holder.servers.ask(second, kStart);
-  server.write("-NOSCRIPT No matching script. Please use EVAL.\r\n:0\r\n:0\r\n");
-  holder.servers.turn(kStart);
-  const std::string sent = server.read();
-  CHECK(contains(sent, "'released'"));
-  CHECK_FALSE(contains(sent, "'granted'"));
+  PlayedSet stranger;
+  CHECK(is_permanent(stranger));
+  Holder holder;
+  CHECK_FALSE(is_permanent(holder));
 }
 
 }  // namespace redlock::connections_test

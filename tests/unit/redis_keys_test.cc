@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <optional>
-#include <string>
-
 #include "error.h"
-#include "redis/requests/keys.h"
+#include "redis/requests/request.h"
 
 using redlock::Error;
 using redlock::ExitStatus;
@@ -81,7 +78,8 @@ TEST_CASE("keys: names that are not, with the reason") {
   CHECK(refusal("a\x1b[31m").find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("keys: the helper keys are in the lock's slot and never shared") {
+TEST_CASE("keys: the helper keys and channels are in the lock's slot and never shared") {
+  CHECK(redlock::redis::wake_channel("a{b}", "me") == "redlock-tag:a{b}:wake:me");
   CHECK(helper_key("a", "holder") == "redlock:{a}:holder");
   CHECK(helper_key("{a}", "holder") == "redlock-tag:{a}:holder");
   CHECK(helper_key("x{a}y", "holder") == "redlock-tag:x{a}y:holder");

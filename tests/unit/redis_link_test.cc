@@ -4,29 +4,22 @@
 // of them end.
 #include "redis/connection/link.h"
 
-#include <doctest/doctest.h>
 #include <netinet/tcp.h>
-
-#include <array>
-#include <deque>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "contains.h"
 #include "played_server.h"
 #include "redis/requests/scripts.h"
-#include "redis/servers/server_set.h"
 
 namespace redlock::link_test {
 
 using namespace std::chrono_literals;
 using tests::contains;
 using tests::PlayedServer;
+using tests::PlayedSet;
 
 namespace {
 
-const lock::Instant kStart = lock::Instant{} + 100s;
+constexpr lock::Instant kStart = PlayedSet::kStart;
 
 struct Scene {
   PlayedServer server{};
@@ -175,32 +168,33 @@ TEST_CASE(
     "servers: a host that acknowledges nothing has a sixth of the ttl, and a second at least") {
   for (const std::chrono::milliseconds ttl : {3000ms, 30000ms}) {
     PlayedServer server = PlayedServer::on_loopback();
-    redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .ttl = ttl},
-                             [] { return std::string("{}"); }, {}, {});
+    redis::ServerSet servers =
+        tests::servers_of({server.endpoint()}, {.lock_key = "L", .ttl = ttl});
     servers.ask({.server = 0, .attempt = 1, .operation = lock::op::Acquire{}}, kStart);
     std::vector<os::Interest> interests;
     servers.interests(interests);
     REQUIRE(interests.size() == 1);
-    int limit = -1;
-    socklen_t size = sizeof limit;
-    ::getsockopt(interests[0].fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &size);
-    CHECK(limit == (ttl == 3s ? 1000 : 5000));
+    const auto option = [&interests](int name) {
+      int value = -1;
+      socklen_t size = sizeof value;
+      ::getsockopt(interests[0].fd, IPPROTO_TCP, name, &value, &size);
+      return value;
+    };
+    CHECK(option(TCP_USER_TIMEOUT) == (ttl == 3s ? 1000 : 5000));
+    CHECK(option(TCP_NODELAY) == 1);
   }
 }
 
 TEST_CASE(
     "servers: replicas have half of a request's time; a line of the log is of the run it names") {
-  PlayedServer server;
-  redis::ServerSet servers({server.endpoint()},
-                           {.lock_key = "L", .replicas = 2, .log_entries = 9, .ttl = 30s},
-                           [] { return std::string("{}"); }, {}, {});
-  servers.ask({.server = 0, .attempt = 1, .operation = lock::op::Acquire{}}, kStart);
-  CHECK(contains(server.read(), "WAIT\r\n$1\r\n2\r\n$3\r\n100\r\n"));
-  servers.log({.event = lock::Log::Event::revoked, .attempt = 1, .other = "another"}, "revoked",
-              "{}", kStart);
-  const std::string line = server.read();
+  PlayedSet set({.lock_key = "L", .replicas = 2, .log_entries = 9, .ttl = 30s});
+  set.ask(lock::Op::acquire);
+  CHECK(contains(set.server.read(), "WAIT\r\n$1\r\n2\r\n$3\r\n100\r\n"));
+  set.servers.log({.event = lock::Log::Event::revoked, .attempt = 1, .other = "another"}, "revoked",
+                  "{}", kStart);
+  const std::string line = set.server.read();
   CHECK(contains(line, "another"));
-  CHECK_FALSE(contains(line, servers.token(1)));
+  CHECK_FALSE(contains(line, set.servers.token(1)));
 }
 
 TEST_CASE(
@@ -222,13 +216,13 @@ TEST_CASE(
 }
 
 TEST_CASE("servers: a waiter that joins the queue hears once that each subscription has begun") {
-  PlayedServer server;
-  redis::ServerSet servers({server.endpoint()}, {.lock_key = "L", .redisson = true, .ttl = 30s},
-                           [] { return std::string("{}"); }, {}, {});
+  PlayedSet set({.lock_key = "L", .redisson = true, .ttl = 30s});
   for (const bool early : {false, true, true}) {  // and again, after it has left the queue
-    servers.join_queue(0, early, kStart);
+    set.servers.join_queue(0, early, kStart);
     std::vector<os::Fd> ends;
-    while (server.is_called()) ends.emplace_back(::accept(server.listener(), nullptr, nullptr));
+    while (set.server.is_called()) {
+      ends.emplace_back(::accept(set.server.listener(), nullptr, nullptr));
+    }
     CHECK(ends.size() == (early ? 2 : 1));  // Redisson's channel, too
     for (int times = 0; times < 2; ++times) {
       for (const os::Fd& end : ends) {
@@ -237,16 +231,14 @@ TEST_CASE("servers: a waiter that joins the queue hears once that each subscript
         if (size <= 0) continue;
         redis::ReplyParser parser;
         parser.feed({sent.data(), static_cast<std::size_t>(size)});
-        const std::string channel = parser.next()->elements.at(1).text;
-        const std::string told = "*3\r\n$9\r\nsubscribe\r\n$" + std::to_string(channel.size()) +
-                                 "\r\n" + channel + "\r\n:1\r\n";
+        const std::string told =
+            tests::array_of("subscribe", parser.next()->elements.at(1).text, 1);
         REQUIRE(::send(end.get(), told.data(), told.size(), MSG_NOSIGNAL) > 0);
       }
-      servers.turn(kStart);
-      CHECK(servers.take_wake_ups(kStart).size() == (times > 0 ? 0 : ends.size()));
+      set.servers.turn(kStart);
+      CHECK(set.servers.take_wake_ups(kStart).size() == (times > 0 ? 0 : ends.size()));
     }
-    servers.ask({.server = 0, .attempt = lock::kNoAttempt, .operation = lock::op::LeaveQueue{}},
-                kStart);
+    set.ask(lock::Op::leave_queue, lock::kNoAttempt);
   }
 }
 
@@ -254,9 +246,9 @@ TEST_CASE("when all is given back, each server hears of the attempt, and of the 
   for (const bool joined : {false, true}) {
     CAPTURE(joined);
     std::deque<PlayedServer> played(3);
-    redis::ServerSet servers({played[0].endpoint(), played[1].endpoint(), played[2].endpoint()},
-                             {.lock_key = "L", .ttl = 30s}, [] { return std::string("{}"); }, {},
-                             {});
+    redis::ServerSet servers =
+        tests::servers_of({played[0].endpoint(), played[1].endpoint(), played[2].endpoint()},
+                          {.lock_key = "L", .ttl = 30s});
     for (lock::ServerIndex server = 0; server < 3; ++server) {
       servers.ask({.server = server, .attempt = 1, .operation = lock::op::Acquire{}}, kStart);
       played[server].read();

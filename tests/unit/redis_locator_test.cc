@@ -4,10 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <string>
-#include <vector>
 
+#include "commands.h"
 #include "contains.h"
 
 namespace redlock::locator_test {
@@ -16,14 +14,11 @@ using namespace std::chrono_literals;
 using redis::Locator;
 using redis::Value;
 using tests::contains;
+using tests::error_of;
 
 namespace {
 
 const lock::Instant kBegun = lock::Instant{} + 100s;
-
-Value error_of_place(const std::string& text) {
-  return {.type = Value::Type::error, .text = text};
-}
 
 const Value kServed{.type = Value::Type::integer, .integer = 1};
 
@@ -33,9 +28,11 @@ std::string place_of(const Locator& locator) {
   return address.host + " " + std::to_string(address.port);
 }
 
-struct Cluster {
-  redis::Endpoint endpoint = redis::parse_uri("redis+cluster://a,b,c:7000");
-  Locator locator{endpoint, nullptr, {}};
+const redis::Endpoint kCluster = redis::parse_uri("redis+cluster://a,b,c:7000");
+
+/// On its way to one of the nodes of a Cluster.
+struct Cluster : Locator {
+  Cluster() : Locator(kCluster, nullptr, {}) { start(kBegun, kBegun + 900ms); }
 };
 
 }  // namespace
@@ -51,9 +48,7 @@ TEST_CASE("a plain server is where its URI says, and has no question to answer")
 }
 
 TEST_CASE("the nodes of a Cluster are tried in turn, each for half of the time left") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
-  locator.start(kBegun, kBegun + 900ms);
+  Cluster locator;
   CHECK(place_of(locator) == "a 6379");
   CHECK(locator.place_deadline() == kBegun + 450ms);
   CHECK_FALSE(locator.leave({}, kBegun + 100ms));
@@ -71,9 +66,7 @@ TEST_CASE("what keeps us from a Cluster is permanent if it is so at each node, i
   for (int temporary = -1; temporary < 3; ++temporary) {
     for (const bool redirected : {false, true}) {
       CAPTURE(temporary);
-      Cluster cluster;
-      Locator& locator = cluster.locator;
-      locator.start(kBegun, kBegun + 900ms);
+      Cluster locator;
       if (redirected) locator.redirect("MOVED 12 a:6379", kBegun);
       std::optional<lock::Unreachable> trouble;
       for (int node = 0; !trouble; ++node) {
@@ -87,11 +80,10 @@ TEST_CASE("what keeps us from a Cluster is permanent if it is so at each node, i
 }
 
 TEST_CASE("a redirection leads to another node, and from then on this one is asked first") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
+  Cluster locator;
   CHECK(locator.question("key")->keys == std::vector<std::string>{"key"});
-  locator.start(kBegun, kBegun + 900ms);
-  CHECK_FALSE(locator.is_confirmed_by(error_of_place("MOVED 12 10.0.0.5:7001"), kBegun));
+  CHECK(locator.question("")->keys.empty());  // without a key, any node is the right one
+  CHECK_FALSE(locator.is_confirmed_by(error_of("MOVED 12 10.0.0.5:7001"), kBegun));
   CHECK(place_of(locator) == "10.0.0.5 7001");
   CHECK(locator.place_deadline() == kBegun + 450ms);
   CHECK(locator.is_confirmed_by(kServed, kBegun));
@@ -105,9 +97,7 @@ TEST_CASE("a redirection leads to another node, and from then on this one is ask
 TEST_CASE("each node of a Cluster is tried once, whichever served us last") {
   for (int last = 0; last < 3; ++last) {
     CAPTURE(last);
-    Cluster cluster;
-    Locator& locator = cluster.locator;
-    locator.start(kBegun, kBegun + 900ms);
+    Cluster locator;
     for (int step = 0; step < last; ++step) REQUIRE_FALSE(locator.leave({}, kBegun));
     const std::string served = place_of(locator);
     REQUIRE(locator.is_confirmed_by(kServed, kBegun));
@@ -123,31 +113,21 @@ TEST_CASE("each node of a Cluster is tried once, whichever served us last") {
 }
 
 TEST_CASE("an address in a redirection may be of IPv6, or that of the node that gave it") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
-  locator.start(kBegun, kBegun + 900ms);
+  Cluster locator;
+  locator.redirect("MOVED 12 ?:7002", kBegun);
+  CHECK(place_of(locator) == "a 7002");
   locator.redirect("MOVED 12 ::1:7001", kBegun);
   CHECK(place_of(locator) == "::1 7001");
   locator.redirect("MOVED 12 :7002", kBegun);
   CHECK(place_of(locator) == "::1 7002");
-}
-
-TEST_CASE("a node without a name is at the host that named it, unless that is the same node") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
-  locator.start(kBegun, kBegun + 1s);
   locator.redirect("MOVED 12 ?:7002", kBegun);
-  CHECK(place_of(locator) == "a 7002");
-  locator.redirect("MOVED 12 ?:7002", kBegun);
-  CHECK(contains(place_of(locator), "set cluster-announce-hostname"));
+  CHECK(contains(place_of(locator), "set cluster-announce-hostname"));  // the same node
 }
 
 TEST_CASE("redirections without an end, or without sense, end in a failure") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
-  locator.start(kBegun, kBegun + 900ms);
+  Cluster locator;
   for (int step = 0; step < 5; ++step) {
-    CHECK_FALSE(locator.is_confirmed_by(error_of_place("MOVED 12 b:1"), kBegun));
+    CHECK_FALSE(locator.is_confirmed_by(error_of("MOVED 12 b:1"), kBegun));
     CHECK(locator.is_confirmed_by(kServed, kBegun));  // but the request is redirected
   }
   CHECK_FALSE(locator.failure());
@@ -161,9 +141,8 @@ TEST_CASE("redirections without an end, or without sense, end in a failure") {
         "MOVED 12 a:1x", "MOVED 12 \x1b[1m:1", "MOVED 12 a/b:1", "MOVED 12 a:1 b"}) {
     CAPTURE(moved);
     Cluster lying;
-    lying.locator.start(kBegun, kBegun + 900ms);
-    lying.locator.redirect(moved, kBegun);
-    CHECK(place_of(lying.locator) ==
+    lying.redirect(moved, kBegun);
+    CHECK(place_of(lying) ==
           "node a:6379: does not speak the Redis protocol; is this the right port?");
   }
 }
@@ -181,49 +160,33 @@ TEST_CASE("all redirections of one request have the time of one connection toget
   CHECK(locator.place_deadline() == kBegun + 2700ms);
 }
 
-TEST_CASE("without a key, any node of a Cluster is the right one") {
-  const redis::Endpoint endpoint = redis::parse_uri("redis+cluster://a,b");
-  const Locator locator(endpoint, nullptr, {});
-  CHECK(locator.question("")->keys.empty());
-}
-
-TEST_CASE("a request that is answered makes room for five more redirections") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
-  locator.start(kBegun, kBegun + 900ms);
-  for (int step = 0; step < 20; ++step) {
-    locator.redirect("MOVED 12 b:1", kBegun);
-    REQUIRE_FALSE(locator.failure());
-    locator.confirm();
-  }
-}
-
-TEST_CASE("each connection may be redirected as often as the first one") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
-  for (int connection = 0; connection < 20; ++connection) {
-    locator.start(kBegun, kBegun + 900ms);
-    locator.redirect("MOVED 12 b:1", kBegun);
-    REQUIRE_FALSE(locator.failure());
-    locator.stop();
+TEST_CASE("a request that is answered, or a new connection, makes room for five redirections") {
+  for (const bool answered : {false, true}) {
+    CAPTURE(answered);
+    Cluster locator;
+    for (int step = 0; step < 20; ++step) {
+      locator.redirect("MOVED 12 b:1", kBegun);
+      REQUIRE_FALSE(locator.failure());
+      if (answered) locator.confirm();
+      if (!answered) locator.stop();
+      if (!answered) locator.start(kBegun, kBegun + 900ms);
+    }
   }
 }
 
 TEST_CASE("a node that cannot serve its slot gives way to the next node") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
-  locator.start(kBegun, kBegun + 900ms);
-  CHECK_FALSE(locator.is_confirmed_by(error_of_place("CLUSTERDOWN The cluster is down"), kBegun));
+  Cluster locator;
+  CHECK_FALSE(locator.is_confirmed_by(error_of("CLUSTERDOWN The cluster is down"), kBegun));
   CHECK(contains(locator.failure()->why, "node a:6379: is part of a Redis Cluster that is down"));
   CHECK_FALSE(locator.leave({}, kBegun + 10ms));
   CHECK(place_of(locator) == "b 6379");
-  CHECK_FALSE(locator.is_confirmed_by(
-      error_of_place("LOADING Redis is loading the dataset in memory"), kBegun));
+  CHECK_FALSE(
+      locator.is_confirmed_by(error_of("LOADING Redis is loading the dataset in memory"), kBegun));
   CHECK_FALSE(locator.leave({}, kBegun + 10ms));
   // These say only that the user may not ask, or that the slot is on its way.
   for (const std::string harmless :
        {"NOPERM this user has no permissions", "TRYAGAIN", "ASK 1 x:1"}) {
-    CHECK(locator.is_confirmed_by(error_of_place(harmless), kBegun));
+    CHECK(locator.is_confirmed_by(error_of(harmless), kBegun));
   }
 }
 
@@ -236,13 +199,13 @@ TEST_CASE("with Sentinels, only a primary is the right place") {
                  .elements = {{.type = Value::Type::string, .text = word}}};
   };
   CHECK(locator.is_confirmed_by(role("master"), kBegun));
-  CHECK(locator.is_confirmed_by(error_of_place("NOPERM this user"), kBegun));
+  CHECK(locator.is_confirmed_by(error_of("NOPERM this user"), kBegun));
   CHECK_FALSE(locator.is_confirmed_by(role("slave"), kBegun));
   CHECK(contains(locator.failure()->why, "is a replica, though the Sentinels name it"));
   for (const Value& none :
        {Value{.type = Value::Type::nil}, Value{.type = Value::Type::array}, role(""),
-        Value{.type = Value::Type::string, .text = "master"}, error_of_place("ERR no"),
-        error_of_place("TRYAGAIN"), error_of_place("ASK 1 x:1"), error_of_place("NOPERMISSION")}) {
+        Value{.type = Value::Type::string, .text = "master"}, error_of("ERR no"),
+        error_of("TRYAGAIN"), error_of("ASK 1 x:1"), error_of("NOPERMISSION")}) {
     CAPTURE(none.text);
     CHECK_FALSE(locator.is_confirmed_by(none, kBegun));
     CHECK(locator.failure());

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "pipeline.h"
+#include "redis/requests/request.h"
 
 using namespace redlock;
 using namespace std::chrono_literals;
@@ -11,23 +12,19 @@ using namespace tests;
 using lock::Op;
 
 TEST_CASE("an acquire or a repair without an answer may come late once its connection has ended") {
-  for (const Op op : {Op::acquire, Op::repair}) {
-    Pipeline pipeline;
-    add(pipeline, op, 1);
-    send(pipeline);
-    pipeline.expire(kAsked + 2s, 1s);
-    CHECK_FALSE(pipeline.may_come_late(1));  // the release comes after it
-    pipeline.clear();
-    CHECK(pipeline.may_come_late(1));
-    pipeline.forget_attempt(1);
-    CHECK_FALSE(pipeline.may_come_late(1));
-  }
-  for (const Op op : {Op::renew, Op::commit, Op::leave}) {
-    Pipeline pipeline;
-    add(pipeline, op, 1);
-    send(pipeline);
-    pipeline.fail({});
-    CHECK_FALSE(pipeline.may_come_late(1));
+  for (const Op op : {Op::acquire, Op::repair, Op::renew, Op::commit, Op::leave}) {
+    for (const bool reported : {false, true}) {
+      CAPTURE(static_cast<int>(op));
+      Pipeline pipeline;
+      add(pipeline, op, 1);
+      send(pipeline);
+      pipeline.expire(kAsked + 2s, 1s);
+      CHECK_FALSE(pipeline.may_come_late(1));  // the release comes after it
+      reported ? pipeline.fail({}) : pipeline.clear();
+      CHECK(pipeline.may_come_late(1) == (op == Op::acquire || op == Op::repair));
+      pipeline.forget_attempt(1);
+      CHECK_FALSE(pipeline.may_come_late(1));
+    }
   }
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1);
@@ -103,16 +100,6 @@ TEST_CASE("beyond 8 KiB unanswered, only the last requests of an attempt are sen
   CHECK(send(pipeline) == "release");
 }
 
-TEST_CASE("a note counts as answered, and a waiting one can be cancelled") {
-  Pipeline pipeline;
-  add(pipeline, Op::acquire, 1, std::string(8000, 'a'));
-  send(pipeline);
-  pipeline.add_note(tests::flight_of(1), std::string(1000, 'n'), kAsked);
-  CHECK(pipeline.size() == 2);
-  pipeline.cancel_notes();
-  CHECK(pipeline.size() == 1);
-}
-
 TEST_CASE("the reply to a note is no arrival") {
   Pipeline pipeline;
   pipeline.add_note(tests::flight_of(1), "note", kAsked);
@@ -155,44 +142,29 @@ TEST_CASE("a request that times out keeps its place, and its late reply answers 
   CHECK(pipeline.size() == 1);
 }
 
-TEST_CASE("what the server may hold is known, also after the connection ended") {
+TEST_CASE("when the connection ends, only what was sent may have been carried out, and is known") {
   Pipeline pipeline;
-  add(pipeline, Op::acquire, 1);
-  add(pipeline, Op::acquire, 2);
+  for (const lock::AttemptId attempt : {1U, 2U, 3U}) add(pipeline, Op::acquire, attempt);
   send(pipeline);
   pipeline.cancel_unsent(2);
-  CHECK(pipeline.size() == 1);
-  pipeline.fail({.maybe_applied = true, .why = "gone"});
-  CHECK(pipeline.empty());
-  REQUIRE(pipeline.take_arrivals().size() == 1);
-  CHECK(pipeline.sent_attempts().size() == 1);
-  CHECK(pipeline.sent_attempts().contains(1));
-}
-
-TEST_CASE("when the connection ends, only requests that were sent may have been carried out") {
-  Pipeline pipeline;
-  add(pipeline, Op::acquire, 1);
-  send(pipeline);
-  add(pipeline, Op::acquire, 2);
+  CHECK(pipeline.size() == 2);
   pipeline.fail({.maybe_applied = true, .permanent = false, .why = "gone"});
+  CHECK(pipeline.empty());
   const auto arrivals = pipeline.take_arrivals();
   REQUIRE(arrivals.size() == 2);
   CHECK(std::get<lock::Unreachable>(arrivals[0].content).maybe_applied);
   CHECK_FALSE(std::get<lock::Unreachable>(arrivals[1].content).maybe_applied);
-}
-
-TEST_CASE("a request of which the kernel took nothing is not at the server") {
-  Pipeline pipeline;
-  Pipeline::Pending& added = add(pipeline, Op::acquire, 1);
-  REQUIRE(pipeline.next_to_send() == &added);
-  pipeline.sent(added, 0, kAsked);
-  CHECK(pipeline.sent_attempts().empty());
+  CHECK(pipeline.sent_attempts().size() == 1);
+  CHECK(pipeline.sent_attempts().contains(1));
 }
 
 TEST_CASE(
-    "a vote counts from the first byte of its request, however late the kernel takes the rest") {
+    "a vote counts from the first byte that the kernel took, however late it takes the rest") {
   Pipeline pipeline;
   Pipeline::Pending& acquire = add(pipeline, Op::acquire, 1, "acquire");
+  REQUIRE(pipeline.next_to_send() == &acquire);
+  pipeline.sent(acquire, 0, kAsked - 1s);
+  CHECK(pipeline.sent_attempts().empty());
   for (const auto after : {0s, 1s, 2s}) {
     REQUIRE(pipeline.next_to_send() == &acquire);
     pipeline.sent(acquire, after == 2s ? 5 : 1, kAsked + after);
@@ -224,4 +196,36 @@ TEST_CASE("a reply without a request, and a flood of messages") {
   CHECK_FALSE(reply(pipeline));
   CHECK(pipeline.take_arrivals().size() == 16);
   CHECK(reply(pipeline));
+}
+
+TEST_CASE("replicas: a request is answered when WAIT is") {
+  const redis::Flight flight = redis::with_wait({{{.words = {"GET", "k"}}}}, 2, 150ms);
+  REQUIRE(flight.commands.size() == 2);
+  CHECK(flight.commands[1] == redis::Command{.words = {"WAIT", "2", "150"}});
+  Pipeline pipeline;
+  pipeline.add({}, flight, "wire", kAsked);
+  send(pipeline);
+  reply(pipeline, "granted");
+  CHECK(pipeline.take_arrivals().empty());
+  reply(pipeline, "2");
+  const auto arrivals = pipeline.take_arrivals();
+  REQUIRE(arrivals.size() == 1);
+  CHECK(std::get<redis::Value>(arrivals[0].content).text == "granted");
+  CHECK(arrivals[0].waited.text == "2");
+}
+
+TEST_CASE("a slot that moves: ASKING stands before each command, and its reply is no answer") {
+  const redis::Flight flight{.commands = {{.words = {"GET", "k"}}, {.words = {"DEL", "k"}}},
+                             .asking = true};
+  CHECK(redis::render(flight, true) == bytes_of({"ASKING"}) + bytes_of({"GET", "k"}) +
+                                           bytes_of({"ASKING"}) + bytes_of({"DEL", "k"}));
+  Pipeline pipeline;
+  pipeline.add({}, flight, "wire", kAsked);
+  send(pipeline);
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().empty());
+  for (const char* const text : {"granted", "OK", "deleted"}) CHECK(reply(pipeline, text));
+  const auto arrivals = pipeline.take_arrivals();
+  REQUIRE(arrivals.size() == 1);
+  CHECK(std::get<redis::Value>(arrivals[0].content).text == "granted");
 }

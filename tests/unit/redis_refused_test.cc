@@ -99,26 +99,31 @@ TEST_CASE("a request is repeated five times, and then the refusal is its answer"
   CHECK_FALSE(pipeline.may_repeat(kAsked));
 }
 
-TEST_CASE("a request is not repeated after one that takes its effect back, nor is a note") {
+TEST_CASE("a request is not repeated after one that takes its effect back") {
+  const auto repeats = [](Op request, Op later) {
+    Pipeline pipeline;
+    add(pipeline, request, 1, "request ");
+    send(pipeline);
+    CHECK(pipeline.may_repeat(kAsked));
+    add(pipeline, later, 1, "later ");
+    return pipeline.may_repeat(kAsked);
+  };
   for (const Op op : {Op::acquire, Op::repair, Op::renew}) {
-    for (const Op end : {Op::release, Op::leave, Op::leave_queue}) {
-      Pipeline pipeline;
-      add(pipeline, op, 1, "request ");
-      send(pipeline);
-      CHECK(pipeline.may_repeat(kAsked));
-      add(pipeline, end, 1, "end ");
-      CHECK_FALSE(pipeline.may_repeat(kAsked));
-    }
+    for (const Op end : {Op::release, Op::leave, Op::leave_queue}) CHECK_FALSE(repeats(op, end));
   }
-  Pipeline pipeline;
-  add(pipeline, Op::leave, 1, "leave ");
-  add(pipeline, Op::leave_queue, 1, "leave_queue ");
-  send(pipeline);
-  CHECK(pipeline.may_repeat(kAsked));
-  Pipeline other;
-  other.add_note(tests::flight_of(1), "join ", kAsked);
-  send(other);
-  CHECK_FALSE(other.may_repeat(kAsked));
+  CHECK_FALSE(repeats(Op::mark, Op::unmark));
+  CHECK(repeats(Op::leave, Op::leave_queue));
+}
+
+TEST_CASE("a note or a subscription is never repeated") {
+  for (const bool note : {false, true}) {
+    CAPTURE(note);
+    Pipeline pipeline;
+    if (note) pipeline.add_note(flight_of(1), "join ", kAsked);
+    if (!note) pipeline.add({}, {.endless = true}, "SUBSCRIBE ", kAsked).deadline = kAsked + 1s;
+    send(pipeline);
+    CHECK_FALSE(pipeline.may_repeat(kAsked));
+  }
 }
 
 TEST_CASE("a note that is cancelled is not sent, whether it waits or was refused") {
@@ -169,18 +174,6 @@ TEST_CASE("a repair is not repeated if its release was sent while its second rep
   reply(pipeline);
   pipeline.repeat_refused();
   CHECK(send(pipeline).empty());
-}
-
-TEST_CASE("a mark is not repeated after its unmark, nor is a subscription ever") {
-  Pipeline pipeline;
-  add(pipeline, Op::mark, 1, "mark ");
-  add(pipeline, Op::unmark, 1, "unmark ");
-  send(pipeline);
-  CHECK_FALSE(pipeline.may_repeat(kAsked));
-  Pipeline other;
-  other.add({}, {.endless = true}, "SSUBSCRIBE SUBSCRIBE ", kAsked).deadline = kAsked + 1s;
-  send(other);
-  CHECK_FALSE(other.may_repeat(kAsked));
 }
 
 TEST_CASE("a request that is half sent is sent to its end although another one was refused") {

@@ -2,8 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "commands.h"
 #include "each_of.h"
@@ -96,6 +94,25 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
         hold});
 }
 
+TEST_CASE("queue: joining carries who we are and the ticket, leaving and handing on do not") {
+  const std::vector<std::string> keys{"redlock:{n}:queue", "redlock:{n}:alive",
+                                      "redlock:{n}:waiters", "redlock:{n}:turn"};
+  CHECK(redis::encode_join_queue("n", "me", "{}", 1'800'000'000'000) ==
+        Command{&scripts::join_queue, {"n"}, {"redlock:{n}:", "me", "{}", "1800000000000"}, keys});
+  const auto hand_on = [&keys](const char* waiter) {
+    return Command{&scripts::hand_on, {"n"}, {"redlock:{n}:", waiter}, keys};
+  };
+  CHECK(redis::encode_hand_on("n", "me") == hand_on("me"));
+  CHECK(redis::encode_hand_on("n") == hand_on(""));
+  // A user who never shares a lock needs no permission for the readers.
+  Command shared = hand_on("");
+  shared.more_keys.emplace_back("redlock:{n}:readers");
+  CHECK(redis::encode_hand_on("n", "", true) == shared);
+  CHECK_FALSE(LockContext{.lock_key = "n"}.is_shared());
+  CHECK(LockContext{.lock_key = "n", .shared = true}.is_shared());
+  CHECK(LockContext{.lock_key = "n", .slots = 2}.is_shared());
+}
+
 TEST_CASE("context: an acquire names the queue as an argument, and us only if we have a ticket") {
   const LockContext context{.lock_key = "n",
                             .list = "L",
@@ -162,65 +179,69 @@ TEST_CASE("context: the embedded scripts are whole and bare of comments") {
 }
 
 TEST_CASE("a token says whose it is: a reader's requests go to the lock and its readers") {
-  const LockContext context = context_of("name", "{}");
-  const auto flight = [&](Op op, char first, bool adopted = false) {
-    redis::Secrets secrets{std::string(40, 'a'), std::string(40, 'a'), adopted};
-    secrets.token.front() = secrets.hold.front() = first;
-    return redis::encode_request(tests::operation_of(op), context, secrets).commands;
+  const auto flight = [](Op op, char first, bool adopted = false) {
+    const std::string token = first + std::string(39, 'a');
+    return redis::encode_request(tests::operation_of(op), context_of("name", "{}"),
+                                 {token, token, adopted})
+        .commands;
   };
-  const auto asks = [](const std::vector<Command>& commands, const redis::Script& script) {
-    return std::ranges::any_of(commands,
-                               [&](const Command& each) { return each.script == &script; });
+  struct Row {
+    Op op;
+    char first;
+    const redis::Script& script;
   };
-  CHECK(asks(flight(Op::acquire, 's'), scripts::acquire_shared));
-  CHECK(asks(flight(Op::acquire, 'p'), scripts::acquire_slot));
-  CHECK(asks(flight(Op::acquire, 'a'), scripts::acquire));
-  CHECK(asks(flight(Op::renew, 's'), scripts::renew_shared));
-  CHECK(asks(flight(Op::renew, 'a'), scripts::renew));
-  CHECK(asks(flight(Op::repair, 's'), scripts::repair_shared));
-  CHECK(asks(flight(Op::release, 's'), scripts::release_shared));
-  CHECK(asks(flight(Op::commit, 's'), scripts::commit_shared));
-  CHECK(asks(flight(Op::leave, 's'), scripts::leave_shared));
+  for (const Row& row : {Row{Op::acquire, 's', scripts::acquire_shared},
+                         {Op::acquire, 'p', scripts::acquire_slot},
+                         {Op::acquire, 'a', scripts::acquire},
+                         {Op::renew, 's', scripts::renew_shared},
+                         {Op::renew, 'a', scripts::renew},
+                         {Op::repair, 's', scripts::repair_shared},
+                         {Op::release, 's', scripts::release_shared},
+                         {Op::commit, 's', scripts::commit_shared},
+                         {Op::leave, 's', scripts::leave_shared}}) {
+    CAPTURE(row.first);
+    CAPTURE(static_cast<int>(row.op));
+    CHECK(std::ranges::count(flight(row.op, row.first), &row.script, &Command::script) == 1);
+  }
   CHECK(flight(Op::leave, 's').size() == 2);
   CHECK(flight(Op::leave, 's', true).size() == 3);
-  CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 's')));
-  CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 'p')));
-  CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 'r')));
-  CHECK_FALSE(lock::is_token(std::string(39, 'a').insert(0, 1, 'x')));
+  for (const char first : {'a', 's', 'p', 'r', 'x'}) {
+    CHECK(lock::is_token(first + std::string(39, 'a')) == (first != 'x'));
+  }
   CHECK_FALSE(lock::is_token(std::string(40, 's')));
 }
 
 TEST_CASE("a waking server reads an acquire and its release at the same time") {
-  redis::Secrets secrets{std::string(40, 't'), std::string(40, 'h'), false};
   constexpr std::size_t kReadAtOnce = 16 * 1024;
   // While an acquire is unanswered, at most 8 KiB are sent in all but for what stands at the end.
   constexpr std::size_t kMaxUnread = 8 * 1024;
-  const auto size = [&](const lock::Operation& operation, const LockContext& context) {
-    return redis::render(redis::encode_request(operation, context, secrets), false).size();
-  };
   constexpr auto kDay = std::chrono::hours(24);
-  const lock::op::Acquire acquire{.life = kDay, .once = kDay, .ticket = 1ULL << 53U};
-  const lock::op::Mark mark{.life = kDay};
-  // The wake after the leave may be missing: nobody wakes for a lock that was never had.
-  const auto leave = [&](const LockContext& context) {
-    return size(lock::op::Leave{.cools = kDay, .for_owner = true}, context) -
-           redis::render({{redis::encode_hand_on(context.lock_key)}}, false).size();
+  struct Row {
+    const char* what;
+    std::size_t name;
+    std::size_t holder;
+    char token = 't';
+    bool marks = false;
   };
-  SUBCASE("a leave, for the longest name and a holder that says much of itself") {
-    const LockContext longest = context_of(std::string(255, 'n'), std::string(1440, 'j'));
-    CHECK(std::max(size(acquire, longest), kMaxUnread) + leave(longest) < kReadAtOnce);
-  }
-  SUBCASE("a mark, too, for a name and a holder of some length") {
-    const LockContext usual = context_of(std::string(128, 'n'), std::string(720, 'j'));
-    CHECK(std::max(size(acquire, usual), kMaxUnread) + size(mark, usual) + leave(usual) <
-          kReadAtOnce);
-  }
-  SUBCASE("a leave of a reader or a slot, whose scripts are longer, for shorter names") {
-    const LockContext usual = context_of(std::string(96, 'n'), std::string(800, 'j'));
-    secrets.token.front() = 's';
-    CHECK(std::max(size(acquire, usual), kMaxUnread) + leave(usual) < kReadAtOnce);
-    const LockContext shorter = context_of(std::string(32, 'n'), std::string(370, 'j'));
-    secrets.token.front() = 'p';
-    CHECK(std::max(size(acquire, shorter), kMaxUnread) + leave(shorter) < kReadAtOnce);
+  for (const Row& row :
+       {Row{"a leave, for the longest name and a holder that says much of itself", 255, 1440},
+        Row{"a mark, too, for a name and a holder of some length", 128, 720, 't', true},
+        Row{"a leave of a reader, whose scripts are longer", 96, 800, 's'},
+        Row{"a leave of a slot, whose scripts are longer", 32, 370, 'p'}}) {
+    CAPTURE(row.what);
+    const LockContext context =
+        context_of(std::string(row.name, 'n'), std::string(row.holder, 'j'));
+    const auto size = [&](const lock::Operation& operation) {
+      const redis::Secrets secrets{row.token + std::string(39, 't'), std::string(40, 'h'), false};
+      return redis::render(redis::encode_request(operation, context, secrets), false).size();
+    };
+    const std::size_t acquire =
+        size(lock::op::Acquire{.life = kDay, .once = kDay, .ticket = 1ULL << 53U});
+    // The wake after the leave may be missing: nobody wakes for a lock that was never had.
+    const std::size_t leave =
+        size(lock::op::Leave{.cools = kDay, .for_owner = true}) -
+        redis::render({{redis::encode_hand_on(context.lock_key)}}, false).size();
+    const std::size_t mark = row.marks ? size(lock::op::Mark{.life = kDay}) : 0;
+    CHECK(std::max(acquire, kMaxUnread) + mark + leave < kReadAtOnce);
   }
 }

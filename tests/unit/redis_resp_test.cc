@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "commands.h"
 #include "redis/wire/resp.h"
 
@@ -14,8 +10,8 @@ using redlock::tests::bytes_of;
 
 namespace {
 
-bool breaks(const std::string& wire) {
-  ReplyParser parser;
+bool breaks(const std::string& wire, redlock::redis::ReplyLimits limits = {}) {
+  ReplyParser parser(limits);
   parser.feed(wire);
   while (parser.next()) {
   }
@@ -82,25 +78,14 @@ TEST_CASE("resp: all arrays of a reply together have a limit, and each reply its
 }
 
 TEST_CASE("resp: a parser for one large reply has the limits that it is given") {
-  const auto takes = [](redlock::redis::ReplyLimits limits, const std::string& wire) {
-    ReplyParser parser(limits);
-    parser.feed(wire);
-    return parser.next().has_value();
-  };
   std::string array = "*2000\r\n";
   for (int i = 0; i < 2000; ++i) array += ":1\r\n";
-  CHECK(takes({.of_array = 2000}, array));
-  CHECK_FALSE(takes({.of_array = 1999}, array));
-  CHECK_FALSE(takes({.of_array = 2000, .of_reply = 1999}, array));
+  CHECK_FALSE(breaks(array, {.of_array = 2000}));
+  CHECK(breaks(array, {.of_array = 1999}));
+  CHECK(breaks(array, {.of_array = 2000, .of_reply = 1999}));
   const std::string half = "$3000000\r\n" + std::string(1500000, 'x');
-  const auto breaks_at = [&half](std::size_t bytes) {
-    ReplyParser parser({.bytes = bytes});
-    parser.feed(half);
-    parser.next();
-    return parser.broken();
-  };
-  CHECK_FALSE(breaks_at(2'000'000));
-  CHECK(breaks_at(1'000'000));
+  CHECK_FALSE(breaks(half, {.bytes = 2'000'000}));
+  CHECK(breaks(half, {.bytes = 1'000'000}));
   // What was read does not count for what follows.
   ReplyParser parser({.bytes = 20});
   for (int reply = 0; reply < 10; ++reply) {

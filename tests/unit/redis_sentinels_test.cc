@@ -2,13 +2,8 @@
 //
 // Which primary follows from what Sentinels say, which this test plays; and what is said if none
 // follows.
-#include <doctest/doctest.h>
 
 #include <algorithm>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "contains.h"
 #include "played_server.h"
@@ -32,19 +27,14 @@ std::string names(const std::string& port, const std::string& epoch,
   return tests::array_of({"ip", "10.0.0.1", "port", port, "flags", flags, "config-epoch", epoch});
 }
 
-std::vector<std::unique_ptr<tests::PlayedServer>> played_servers(std::size_t count) {
-  std::vector<std::unique_ptr<tests::PlayedServer>> all;
-  while (all.size() < count) {
-    all.emplace_back(new tests::PlayedServer(tests::PlayedServer::on_loopback()));
-  }
-  return all;
-}
-
 struct Sentinels {
-  explicit Sentinels(std::size_t count) : played(played_servers(count)) {
+  explicit Sentinels(std::size_t count) {
     endpoint.kind = redis::Endpoint::Kind::sentinel;
     endpoint.service = "svc";
-    for (const auto& each : played) endpoint.nodes.push_back(each->endpoint().address);
+    while (played.size() < count) {
+      played.emplace_back(new tests::PlayedServer(tests::PlayedServer::on_loopback()));
+      endpoint.nodes.push_back(played.back()->endpoint().address);
+    }
     locator.emplace(endpoint, nullptr, redis::Timeouts{});
   }
   /// All of them answer after all were asked, in their order.
@@ -78,7 +68,7 @@ struct Sentinels {
   }
 
   lock::Instant now = kBegun;
-  std::vector<std::unique_ptr<tests::PlayedServer>> played;
+  std::vector<std::unique_ptr<tests::PlayedServer>> played{};
   redis::Endpoint endpoint{};
   std::optional<redis::Locator> locator{};
 };

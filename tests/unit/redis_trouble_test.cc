@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
-
 #include <netdb.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <string>
-#include <vector>
 
+#include "commands.h"
 #include "contains.h"
+#include "redis/tls/stream.h"
 #include "redis/wire/trouble.h"
 
-using redlock::lock::Unreachable;
-using redlock::redis::Endpoint;
-using redlock::redis::Fate;
-using redlock::redis::Step;
-using redlock::redis::Value;
-using redlock::tests::contains;
-namespace redis = redlock::redis;
-
+namespace redlock::redis {
 namespace {
 
-Value error(const std::string& text) {
-  Value value;
-  value.type = Value::Type::error;
-  value.text = text;
-  return value;
-}
-
-}  // namespace
+using lock::Unreachable;
+using tests::contains;
+using tests::error_of;
 
 TEST_CASE("trouble: error replies to EVAL") {
   struct Row {
@@ -74,7 +61,7 @@ TEST_CASE("trouble: error replies to EVAL") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.reply);
-    const Unreachable trouble = redis::error_reply(row.reply);
+    const Unreachable trouble = error_reply(row.reply);
     // Turned away at the door: the server does not even read the request.
     const bool turned_away = row.reply.find("DENIED") == 0 ||
                              row.reply.find("unauthenticated") != std::string::npos ||
@@ -82,19 +69,19 @@ TEST_CASE("trouble: error replies to EVAL") {
     CHECK(trouble.maybe_applied == !turned_away);
     CHECK(trouble.permanent == row.permanent);
     const bool known = !contains(trouble.why, "answered with an error");
-    CHECK(redis::passes_with_time(error(row.reply)) == (known && !row.permanent));
+    CHECK(passes_with_time(error_of(row.reply)) == (known && !row.permanent));
     const bool momentary =
         row.reply.starts_with("TRYAGAIN") || row.reply.starts_with("CLUSTERDOWN");
-    CHECK(redis::is_momentary(error(row.reply)) == momentary);
+    CHECK(is_momentary(error_of(row.reply)) == momentary);
     CHECK_MESSAGE(contains(trouble.why, row.why), trouble.why);
     CHECK_FALSE(contains(trouble.why, "local x"));
   }
 }
 
 TEST_CASE("trouble: a code is a word, not a part of one, and not an argument's") {
-  CHECK(contains(redis::error_reply("ERR BUSY is a fine name").why, "answered with an error"));
-  CHECK(contains(redis::error_reply("ERR @user_script:1: BUSYBODY").why, "answered with an error"));
-  CHECK(contains(redis::error_reply("OOMPH x").why, "answered with an error"));
+  CHECK(contains(error_reply("ERR BUSY is a fine name").why, "answered with an error"));
+  CHECK(contains(error_reply("ERR @user_script:1: BUSYBODY").why, "answered with an error"));
+  CHECK(contains(error_reply("OOMPH x").why, "answered with an error"));
 }
 
 TEST_CASE("trouble: AUTH and SELECT refused") {
@@ -118,19 +105,19 @@ TEST_CASE("trouble: AUTH and SELECT refused") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.reply);
-    const Unreachable trouble = redis::handshake_refused(error(row.reply), {"u", "geheim"});
+    const Unreachable trouble = handshake_refused(error_of(row.reply), {"u", "geheim"});
     CHECK_FALSE(trouble.maybe_applied);
     CHECK(trouble.permanent);
     CHECK_MESSAGE(contains(trouble.why, row.why), trouble.why);
     CHECK_FALSE(contains(trouble.why, "geheim"));
   }
-  CHECK(redis::handshake_refused(Value{}, {}).permanent);
-  CHECK_FALSE(redis::handshake_refused(error("LOADING x"), {}).permanent);
+  CHECK(handshake_refused(Value{}, {}).permanent);
+  CHECK_FALSE(handshake_refused(error_of("LOADING x"), {}).permanent);
 }
 
 TEST_CASE("trouble: a refused password: where it comes from, and what may be wrong with it there") {
-  const auto why = [](const redis::Credentials& who) {
-    return redis::handshake_refused(error("WRONGPASS invalid"), who).why;
+  const auto why = [](const Credentials& who) {
+    return handshake_refused(error_of("WRONGPASS invalid"), who).why;
   };
   const std::string from_file = "wrong user or password (the password is from /etc/secret";
   CHECK(why({"", "geheim", "/etc/secret"}) == from_file + ")");
@@ -146,30 +133,26 @@ TEST_CASE("trouble: a refused password: where it comes from, and what may be wro
   CHECK(why({"", "\"", "/etc/secret"}) == from_file + ")");
   CHECK(why({"u", "", ""}) ==
         "wrong user or password (no password is configured here); or the user is disabled");
-  CHECK(contains(redis::handshake_refused(error("ERR no password is set"), {"", "x", "V"}).why,
+  CHECK(contains(handshake_refused(error_of("ERR no password is set"), {"", "x", "V"}).why,
                  "the server has none; leave it out, or set requirepass (the password is from V)"));
 }
 
 TEST_CASE("trouble: what a server says is cut, cleaned, and never repeats a password") {
   const std::string nasty = "ERR \x1b[31m\r\n" + std::string(5000, 'x');
-  const std::string why = redis::error_reply(nasty).why;
+  const std::string why = error_reply(nasty).why;
   CHECK(why.size() < 200);
   CHECK(std::ranges::none_of(
       why, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }));
-  CHECK(contains(redis::error_reply("ERR \x9b"
-                                    "31m \xc2\x9b"
-                                    "31m \xe2\x80\xae"
-                                    "gpj \xd8\x9c.")
-                     .why,
-                 "ERR ?31m ?31m ?gpj ?."));
+  CHECK(contains(error_reply("ERR \x9bm \xc2\x9bm \xe2\x80\xaegpj \xd8\x9c.").why,
+                 "ERR ?m ?m ?gpj ?."));
   const Unreachable echo =
-      redis::handshake_refused(error("ERR no geheim, geheimgeheim"), {"", "geheim"});
+      handshake_refused(error_of("ERR no geheim, geheimgeheim"), {"", "geheim"});
   CHECK_FALSE(contains(echo.why, "geheim"));
   // A password that is part of an error is no reason not to understand the error.
-  CHECK(contains(redis::handshake_refused(error("ERR max number of clients"), {"", "x"}).why,
+  CHECK(contains(handshake_refused(error_of("ERR max number of clients"), {"", "x"}).why,
                  "maxclients"));
   // A character of two bytes on the cut is left out as a whole.
-  const std::string umlauts = redis::error_reply("ERR x" + std::string(114, 'x') + "ää").why;
+  const std::string umlauts = error_reply("ERR x" + std::string(114, 'x') + "ää").why;
   CHECK(contains(umlauts, "x..."));
 }
 
@@ -201,14 +184,14 @@ TEST_CASE("trouble: connecting") {
   for (const Row& row : rows) {
     CAPTURE(row.error);
     for (const bool socket : {false, true}) {
-      const Unreachable trouble = redis::connect_failed(socket ? unix_socket : tcp, row.error);
+      const Unreachable trouble = connect_failed(socket ? unix_socket : tcp, row.error);
       CHECK_MESSAGE(contains(trouble.why, socket ? row.over_socket : row.over_tcp), trouble.why);
       CHECK_FALSE(trouble.maybe_applied);
       CHECK_FALSE(trouble.permanent);
     }
   }
   const auto lookup = [&](int error, const std::string& why) {
-    const Unreachable trouble = redis::lookup_failed(tcp, error, EMFILE);
+    const Unreachable trouble = lookup_failed(tcp, error, EMFILE);
     CHECK_MESSAGE(contains(trouble.why, "cannot resolve \"db1\": " + why), trouble.why);
     return trouble.permanent;
   };
@@ -219,7 +202,7 @@ TEST_CASE("trouble: connecting") {
   CHECK_FALSE(lookup(EAI_FAIL, gai_strerror(EAI_FAIL)));
   using std::chrono::milliseconds;
   const auto late = [&](const Endpoint& endpoint, Step step, const std::string& why) {
-    const Unreachable trouble = redis::connect_timed_out(endpoint, step, milliseconds(250));
+    const Unreachable trouble = connect_timed_out(endpoint, step, milliseconds(250));
     CHECK_FALSE(trouble.maybe_applied);
     CHECK_MESSAGE(contains(trouble.why, why + " within 250 ms"), trouble.why);
     return contains(trouble.why, "firewall");
@@ -230,11 +213,11 @@ TEST_CASE("trouble: connecting") {
   CHECK_FALSE(late(tcp, Step::resolving, "its name was not resolved"));
   CHECK_FALSE(late(tcp, Step::securing, "no TLS handshake"));
   CHECK_FALSE(late(tcp, Step::authenticating, "did not answer the first command"));
-  CHECK(redis::request_timed_out(milliseconds(200)).maybe_applied);
-  CHECK(contains(redis::request_timed_out(milliseconds(200)).why, "did not answer within 200 ms"));
-  CHECK(redis::not_redis(Fate::maybe_applied).permanent);
-  CHECK(redis::not_redis(Fate::maybe_applied).maybe_applied);
-  CHECK_FALSE(redis::not_redis(Fate::never_sent).maybe_applied);
+  CHECK(request_timed_out(milliseconds(200)).maybe_applied);
+  CHECK(contains(request_timed_out(milliseconds(200)).why, "did not answer within 200 ms"));
+  CHECK(not_redis(Fate::maybe_applied).permanent);
+  CHECK(not_redis(Fate::maybe_applied).maybe_applied);
+  CHECK_FALSE(not_redis(Fate::never_sent).maybe_applied);
 }
 
 TEST_CASE("trouble: how a connection ended, which may have carried out the request") {
@@ -244,15 +227,62 @@ TEST_CASE("trouble: how a connection ended, which may have carried out the reque
            {EPIPE, "was it restarted?"},
            {ETIMEDOUT, "the host acknowledges nothing"},
            {EIO, "the connection broke: Input/output error"}}) {
-    const Unreachable trouble = redis::connection_lost(error);
+    const Unreachable trouble = connection_lost(error);
     CHECK_MESSAGE(contains(trouble.why, why), trouble.why);
     CHECK(trouble.maybe_applied);
     CHECK_FALSE(trouble.permanent);
     // Before the first word, a server that hangs up may want TLS, or a certificate.
     const bool hung_up = error == 0 || error == ECONNRESET || error == EPIPE;
     for (const char* const uri : {"redis://db1", "rediss://db1", "unix:///a"}) {
-      const std::string early = redis::lost_before_a_word(redis::parse_uri(uri), error).why;
+      const std::string early = lost_before_a_word(parse_uri(uri), error).why;
       CHECK((early == trouble.why) == (!hung_up || uri[0] == 'u'));
     }
   }
 }
+
+TEST_CASE("tls trouble: alerts, before the first answer and after") {
+  struct Row {
+    int number;
+    bool ours;
+    std::string part;
+  };
+  const std::string refused = "refuses our certificate (--tls-cert): ";
+  const std::vector<Row> rows = {
+      {116, false, "wants a client certificate"},
+      {40, false, "does it want a client certificate"},
+      {42, true, refused + "bad certificate; see its log"},
+      {43, true, refused + "unsupported certificate; see its log"},
+      {44, true, refused + "certificate revoked; see its log"},
+      {45, true, refused + "certificate expired; see its log"},
+      {46, true, refused + "certificate not accepted; see its log"},
+      {48, true, refused + "unknown authority; see its log"},
+      {49, true, refused + "access denied; see its log"},
+      {48, false, "does it want a client certificate"},
+      {70, false, "no TLS from 1.2 on"},
+      {112, false, "does not answer to this name"},
+  };
+  for (const Row& row : rows) {
+    const Unreachable early = alerted({row.number, row.ours, true});
+    CHECK_MESSAGE(contains(early.why, row.part), early.why);
+    CHECK(early.permanent);
+    CHECK_FALSE(early.maybe_applied);
+    const Unreachable late = alerted({row.number, row.ours, false});
+    CHECK_FALSE(late.permanent);
+    CHECK(late.maybe_applied);
+  }
+  // With a certificate of ours, the handshake did not fail for the lack of one.
+  CHECK(contains(alerted({40, true, true}).why, "alert 40"));
+  const Unreachable unknown = alerted({80, false, true});
+  CHECK(contains(unknown.why, "alert 80"));
+  CHECK_FALSE(unknown.permanent);
+}
+
+TEST_CASE("tls trouble: hung up before a word, with TLS and without") {
+  const Unreachable plain = lost_before_a_word(parse_uri("redis://db1"), 0);
+  CHECK(contains(plain.why, "does it want TLS (rediss://)"));
+  CHECK(plain.maybe_applied);
+  CHECK(contains(lost_before_a_word(parse_uri("rediss://db1"), 0).why, "client certificate"));
+}
+
+}  // namespace
+}  // namespace redlock::redis

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <string>
-#include <vector>
-
 #include "contains.h"
 #include "each_of.h"
 #include "error.h"
@@ -40,7 +37,7 @@ TEST_CASE("of more than three nodes, a message names the first one and how many 
         "redis+cluster://a:6379,b:6379,c:6379,d:6379");
 }
 
-TEST_CASE("uri: a URI and the one form it is shown in") {
+TEST_CASE("uri: a URI and the one form it is shown in, which means the same when read again") {
   struct Row {
     std::string uri;
     std::string shown;
@@ -74,18 +71,7 @@ TEST_CASE("uri: a URI and the one form it is shown in") {
   for (const Row& row : rows) {
     CAPTURE(row.uri);
     CHECK(parse_uri(row.uri).display() == row.shown);
-  }
-}
-
-TEST_CASE("uri: the shown text means the same when read again") {
-  for (const std::string uri :
-       {"redis://db1/3", "redis://[fe80::1%25eth0]:1", "unix:///a%25b?db=2"}) {
-    const Endpoint once = parse_uri(uri);
-    const Endpoint twice = parse_uri(once.display());
-    CHECK(once.address.host == twice.address.host);
-    CHECK(once.address.port == twice.address.port);
-    CHECK(once.path == twice.path);
-    CHECK(once.db == twice.db);
+    CHECK(parse_uri(row.shown).display() == row.shown);
   }
 }
 

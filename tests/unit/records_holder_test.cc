@@ -3,14 +3,14 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
-
 #include "lock/time.h"
 
 namespace redlock::records {
 namespace {
 
 using std::chrono::milliseconds;
+
+const std::string kToken(40, 'a');
 
 TEST_CASE("a holder's record reads as it was written") {
   const Holder holder{.host = "web1",
@@ -32,6 +32,45 @@ TEST_CASE("a holder's record reads as it was written") {
   CHECK(read->ttl == holder.ttl);
   CHECK(read->list == holder.list);
   CHECK(read->protocol == lock::kProtocol);
+}
+
+TEST_CASE("revocation: a written record is read again") {
+  for (const bool replaces : {false, true}) {
+    const Holder bastion{.host = "bastion",
+                         .user = "ops",
+                         .pid = 4711,
+                         .replaces = replaces,
+                         .since = milliseconds(1'800'000'000'000)};
+    const std::string value = revoked_value(kToken, bastion);
+    CHECK(value.starts_with("revoked:" + kToken + " {"));
+    const auto read = read_revocation(value);
+    REQUIRE(read);
+    CHECK(read->host == bastion.host);
+    CHECK(read->user == bastion.user);
+    CHECK(read->pid == bastion.pid);
+    CHECK(read->since == bastion.since);
+    CHECK(read->replaces == replaces);
+  }
+}
+
+TEST_CASE("revocation: it stays below 600 bytes, whatever the names") {
+  for (const char* piece : {"\"", "\\", "x", "\xc3\xa4", "\x01", "\xff"}) {
+    std::string name;
+    while (name.size() < 5000) name += piece;
+    const std::string value = revoked_value(
+        kToken,
+        {.host = name, .user = name, .pid = 4'194'304, .replaces = true, .since = milliseconds(1)});
+    CHECK(value.size() < 600);
+    CHECK(read_revocation(value));
+  }
+}
+
+TEST_CASE("revocation: nothing that a server says is trusted") {
+  for (const char* value : {"", "abc", "cooling:abc {}", "revoked:abc", "revoked:abc ",
+                            "revoked:abc x", "revoked:abc []", "revoked:abc {", "revoked: {}"}) {
+    CAPTURE(value);
+    CHECK_FALSE(read_revocation(value));
+  }
 }
 
 TEST_CASE("a record may be anything") {
@@ -68,24 +107,27 @@ TEST_CASE("a command line: a shell would read it so, and it is cut between chara
   CHECK(cut == "'" + std::string(198, 'x') + "...");
 }
 
-TEST_CASE("a holder's message, and that it is a maintenance hold") {
+TEST_CASE("a record and a line of the log say what holds of a run, and nothing that does not") {
+  const lock::Log log{.event = lock::Log::Event::acquired, .attempt = 1};
+  for (bool Holder::*const what :
+       {&Holder::maintenance, &Holder::shared, &Holder::unattended, &Holder::unwarned}) {
+    for (const bool holds : {false, true}) {
+      Holder holder;
+      holder.*what = holds;
+      const std::string record = to_json(holder);
+      CAPTURE(record);
+      CHECK((*read_holder(record)).*what == holds);
+      const auto line = read_log_entry(to_json(log_entry(log, holder)));
+      REQUIRE(line);
+      CHECK(line->who.*what == (holds && what != &Holder::unwarned));  // that ends with the hold
+    }
+  }
+}
+
+TEST_CASE("a holder's message is read as it was written, and nothing of another type") {
   Holder holder;
-  CHECK(to_json(holder).find("message") == std::string::npos);
-  CHECK(to_json(holder).find("maintenance") == std::string::npos);
-  CHECK(to_json(holder).find("unattended") == std::string::npos);
-  CHECK_FALSE(read_holder(to_json(holder))->maintenance);
-  CHECK_FALSE(read_holder(to_json(holder))->unattended);
-  holder.unattended = true;
-  CHECK(read_holder(to_json(holder))->unattended);
-  CHECK_FALSE(read_holder(to_json(holder))->unwarned);
-  holder.unwarned = true;
-  CHECK(read_holder(to_json(holder))->unwarned);
   holder.message = "say \"hi\" \\ \xc3\xa4";
-  holder.maintenance = true;
-  const auto read = read_holder(to_json(holder));
-  REQUIRE(read);
-  CHECK(read->message == holder.message);
-  CHECK(read->maintenance);
+  CHECK(read_holder(to_json(holder))->message == holder.message);
   const auto odd = read_holder(R"({"message":7,"maintenance":"1"})");
   REQUIRE(odd);
   CHECK(odd->message.empty());

@@ -3,9 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdint>
 #include <limits>
-#include <string>
 
 namespace redlock::records {
 namespace {

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-
 namespace redlock::records {
 namespace {
 
@@ -81,24 +79,6 @@ TEST_CASE("what a line of the log does not say is left out, and read as such") {
   CHECK_FALSE(read->status);
   CHECK(read->fence == 0);
   CHECK(read->reason.empty());
-}
-
-TEST_CASE("a line of the log says whether the run shared the lock") {
-  const lock::Log log{.event = lock::Log::Event::acquired, .attempt = 1};
-  Holder reader = kWho;
-  CHECK_FALSE(read_log_entry(to_json(log_entry(log, reader)))->who.shared);
-  CHECK_FALSE(read_holder(to_json(reader))->shared);
-  reader.shared = true;
-  CHECK(read_log_entry(to_json(log_entry(log, reader)))->who.shared);
-  CHECK(read_holder(to_json(reader))->shared);
-}
-
-TEST_CASE("a line of the log says whether nobody renews the lock") {
-  const lock::Log log{.event = lock::Log::Event::acquired, .attempt = 1};
-  Holder script = kWho;
-  CHECK_FALSE(read_log_entry(to_json(log_entry(log, script)))->who.unattended);
-  script.unattended = true;
-  CHECK(read_log_entry(to_json(log_entry(log, script)))->who.unattended);
 }
 
 TEST_CASE("a line of the log: a revocation by --replace, and each reason of an end") {

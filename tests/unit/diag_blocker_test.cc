@@ -3,12 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 using namespace redlock;
 using namespace std::chrono_literals;
 
@@ -17,6 +11,11 @@ namespace {
 const std::string kToken(40, 'a');
 const records::Holder kOps{
     .host = "bastion", .user = "ops", .pid = 4711, .since = 1'800'000'000'000ms};
+const records::Holder kWeb{.host = "web1", .user = "root", .pid = 7, .command = "b", .since = 1ms};
+
+lock::Refused refusal_by(std::string blocker, const records::Holder& who) {
+  return {.blocker = std::move(blocker), .ttl_left = 20s, .holder = records::to_json(who)};
+}
 
 }  // namespace
 
@@ -47,54 +46,50 @@ TEST_CASE("who revoked the lock, as the servers say or a notice said") {
 }
 
 TEST_CASE("a waiter reads who revoked the lock, and that its job is being stopped") {
-  const std::string who = R"({"host":"web1","user":"root","pid":7,"command":"b","since":1})";
-  CHECK(diag::describe(lock::Refused{
-            .blocker = records::revoked_value(kToken, kOps), .ttl_left = 20s, .holder = who}) ==
+  CHECK(diag::describe(refusal_by(records::revoked_value(kToken, kOps), kWeb)) ==
         "revoked by ops@bastion (pid 4711) from root@web1 (pid 7, b), whose job is being stopped; "
         "free at the latest in 20 s");
-  const std::string script = R"({"host":"web1","user":"root","pid":7,"unattended":1})";
-  const std::string keeper = R"({"host":"web1","user":"root","pid":7,"unwarned":1})";
-  for (const std::string& each : {script, keeper}) {
-    CHECK(diag::describe(lock::Refused{.blocker = "revoked:x", .ttl_left = 20s, .holder = each}) ==
-          "revoked from root@web1 (pid 7); redlock stops no process; free at the latest in 20 s");
+  for (bool records::Holder::*const without_job :
+       {&records::Holder::unattended, &records::Holder::unwarned}) {
+    records::Holder who = kWeb;
+    who.*without_job = true;
+    CHECK(
+        diag::describe(refusal_by("revoked:x", who)) ==
+        "revoked from root@web1 (pid 7, b); redlock stops no process; free at the latest in 20 s");
   }
   CHECK(diag::describe(lock::Refused{.blocker = "revoked:x", .ttl_left = 20s, .holder = {}}) ==
         "revoked from its holder (who says nothing about itself); free at the latest in 20 s");
 }
 
 TEST_CASE("a message says why the lock is held") {
-  records::Holder who{.host = "web1", .user = "root", .pid = 7, .command = "b", .since = 1ms};
+  records::Holder who = kWeb;
   who.message = "every \"hour\"\x1b";
-  const auto refused = [&who](std::string blocker) {
-    return lock::Refused{
-        .blocker = std::move(blocker), .ttl_left = 20s, .holder = records::to_json(who)};
-  };
-  CHECK(diag::name_blocker(refused(kToken)) == "held by root@web1 (pid 7, b, \"every \"hour\"?\")");
+  CHECK(diag::name_blocker(refusal_by(kToken, who)) ==
+        "held by root@web1 (pid 7, b, \"every \"hour\"?\")");
   CHECK(diag::work_of(who) == "b (every \"hour\"?)");
   who.command.clear();
   CHECK(diag::work_of(who) == "(every \"hour\"?)");
   who.message.clear();
   CHECK(diag::work_of(who).empty());
   who.message = std::string(5000, 'x');
-  CHECK(diag::name_blocker(refused(kToken)).size() < 300);
+  CHECK(diag::name_blocker(refusal_by(kToken, who)).size() < 300);
 }
 
 TEST_CASE("each way to be held has its words") {
   const auto since = std::chrono::floor<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch() - 2h - 1min);
-  const std::string who =
-      records::to_json({.host = "h", .user = "u", .pid = 7, .command = "b", .since = since});
+  records::Holder who = kWeb;
+  who.since = since;
   const std::string slot = "p0204" + std::string(35, 'a');
-  const std::string writer = kToken;
   struct Case {
     std::string blocker;
     std::string slots;
     std::string words;
   };
   const std::vector<Case> cases = {
-      {writer, "", "held by NAME for TIME; unless renewed it expires in 20 s"},
-      {"cooling:" + writer, "", "cooling down after NAME, begun TIME ago; free in 20 s"},
-      {"shared:" + writer, "", "held shared by NAME for TIME; unless renewed it expires in 20 s"},
+      {kToken, "", "held by NAME for TIME; unless renewed it expires in 20 s"},
+      {"cooling:" + kToken, "", "cooling down after NAME, begun TIME ago; free in 20 s"},
+      {"shared:" + kToken, "", "held shared by NAME for TIME; unless renewed it expires in 20 s"},
       {slot, ",a,b,c", "slot 2 of 4 held by NAME for TIME; unless renewed it expires in 20 s"},
       {slot, "a,b,c,", "slot 2 of 4 held by NAME for TIME; unless renewed it expires in 20 s"},
       {slot, "a,,b,c", "slot 2 of 4 held by NAME for TIME; unless renewed it expires in 20 s"},
@@ -106,9 +101,11 @@ TEST_CASE("each way to be held has its words") {
        "revoked from NAME, whose job is being stopped; free at the latest in 20 s"},
   };
   for (const auto& [blocker, slots, words] : cases) {
-    std::string said = diag::describe(
-        lock::Refused{.blocker = blocker, .ttl_left = 20s, .holder = who, .slots = slots});
-    for (const auto& [part, name] : {std::pair("u@h (pid 7, b)", "NAME"), {"2h 1m", "TIME"}}) {
+    lock::Refused refusal = refusal_by(blocker, who);
+    refusal.slots = slots;
+    std::string said = diag::describe(refusal);
+    for (const auto& [part, name] :
+         {std::pair("root@web1 (pid 7, b)", "NAME"), {"2h 1m", "TIME"}}) {
       if (const auto at = said.find(part); at != said.npos) {
         said.replace(at, std::string_view(part).size(), name);
       }
@@ -154,14 +151,14 @@ TEST_CASE("who could share the lock hears which waiter comes first") {
   CHECK(held == "held shared by another run (which says nothing about itself)");
   CHECK(said("shared:" + kToken, "") ==
         "kept for an earlier waiter, which needs it exclusively; it is " + held);
-  const std::string writer = records::to_json({.host = "h", .user = "u", .pid = 7, .command = "b"});
+  const std::string writer = records::to_json(kWeb);
   CHECK(said("shared:" + kToken, writer) ==
-        "kept for u@h (pid 7, b), which needs it exclusively; it is " + held);
+        "kept for root@web1 (pid 7, b), which needs it exclusively; it is " + held);
   const std::string one_of_them =
       " all 4 slots to be free; one of them is held by another run (which says nothing about "
       "itself)";
   CHECK(said(slot, "no JSON") == "kept for an earlier waiter, which needs" + one_of_them);
-  CHECK(said(slot, writer) == "kept for u@h (pid 7, b), which needs" + one_of_them);
+  CHECK(said(slot, writer) == "kept for root@web1 (pid 7, b), which needs" + one_of_them);
 }
 
 TEST_CASE("a holder that has missed a renewal may be dead") {
@@ -179,9 +176,10 @@ TEST_CASE("a holder that has missed a renewal may be dead") {
   CHECK(say("x") ==
         "held by root@web1 (pid 7, b); last renewed 16 s ago (every 10 s): the holder may be "
         "dead; free in 14 s");
-  CHECK(say("cooling:x").find("dead") == std::string::npos);
-  CHECK(say("revoked:x").find("dead") == std::string::npos);
-  CHECK(say("shared:x").find("dead") == std::string::npos);
+  for (const std::string other : {"cooling:x", "revoked:x", "shared:x"}) {
+    CAPTURE(other);
+    CHECK(say(other).find("dead") == std::string::npos);
+  }
   who.unattended = true;
   CHECK(say("x").find("dead") == std::string::npos);
   who.unattended = false;
@@ -190,19 +188,15 @@ TEST_CASE("a holder that has missed a renewal may be dead") {
 }
 
 TEST_CASE("a maintenance hold has no process, and ends by itself") {
-  records::Holder who{.host = "web1", .user = "ops", .pid = 7, .command = "b", .since = 1ms};
+  records::Holder who = kWeb;
   who.maintenance = true;
-  const auto refused = [&who](std::string blocker) {
-    return lock::Refused{
-        .blocker = std::move(blocker), .ttl_left = 20s, .holder = records::to_json(who)};
-  };
-  CHECK(diag::describe(refused(kToken)) ==
-        "held for maintenance by ops@web1; the hold ends in 20 s");
+  CHECK(diag::describe(refusal_by(kToken, who)) ==
+        "held for maintenance by root@web1; the hold ends in 20 s");
   CHECK(diag::work_of(who) == "maintenance");
   who.message = "new disk";
-  CHECK(diag::describe(refused(kToken)) ==
-        "held for maintenance by ops@web1 (\"new disk\"); the hold ends in 20 s");
+  CHECK(diag::describe(refusal_by(kToken, who)) ==
+        "held for maintenance by root@web1 (\"new disk\"); the hold ends in 20 s");
   CHECK(diag::work_of(who) == "maintenance (new disk)");
-  CHECK(diag::describe(refused("revoked:" + kToken)) ==
-        "revoked from ops@web1 (\"new disk\"); free at the latest in 20 s");
+  CHECK(diag::describe(refusal_by("revoked:" + kToken, who)) ==
+        "revoked from root@web1 (\"new disk\"); free at the latest in 20 s");
 }

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-
 #include "diag/text.h"
 #include "records/records.h"
 

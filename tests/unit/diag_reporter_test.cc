@@ -3,13 +3,6 @@
 // What is said of a wait, and to whom. Off a terminal: standard error is a file here.
 #include "diag/reporter.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <functional>
-#include <string>
-#include <utility>
-
 #include "diag/blocker.h"
 #include "diag/text.h"
 #include "records/records.h"
@@ -36,6 +29,15 @@ std::string said(const lock::Report& report, WaitNews news,
                  Verbosity verbosity = Verbosity::normal) {
   return written([&report](Reporter& reporter) { reporter.say(report); }, std::move(news),
                  verbosity);
+}
+
+/// Of a reply that comes several times.
+std::string said_of(const lock::Reply& reply, WaitNews news,
+                    Verbosity verbosity = Verbosity::normal) {
+  const auto say = [&reply](Reporter& reporter) {
+    for (int times = 0; times < 2; ++times) reporter.say_vote(reply);
+  };
+  return written(say, std::move(news), verbosity);
 }
 
 const WaitNews kShown{.shown = true, .conflict_status = 1};
@@ -160,29 +162,23 @@ lock::Reply refused_by(const std::string& list) {
   return {{}, lock::Instant{}, refusal};
 }
 
-auto met(const std::string& list) {
-  return [list](Reporter& reporter) {
-    for (int i = 0; i < 3; ++i) reporter.say_vote(refused_by(list));
-  };
-}
-
 TEST_CASE("a holder whose servers need not share one with ours is pointed out, once") {
-  CHECK(written(met("ccccccdddddd999999"), news_of_three()).empty());  // not sorted: no list
-  CHECK(written(met("ccccccddddddeeeeee"), news_of_three()) ==
+  CHECK(said_of(refused_by("ccccccdddddd999999"), news_of_three()).empty());  // not sorted: no list
+  CHECK(said_of(refused_by("ccccccddddddeeeeee"), news_of_three()) ==
         "redlock: warning: lock \"L\" is held by root@db7 with other servers than here "
         "(db3, dddddd, eeeeee): two jobs may run at the same time; compare redlock config on both "
         "hosts\n");
-  CHECK(written(met("aaaaaabbbbbbcccccc"), news_of_three()).empty());
-  CHECK_MESSAGE(written(met("aaaaaa"), news_of_three()).size() > 50, "1 and 3 servers");
-  CHECK_MESSAGE(written(met(""), news_of_three()).empty(), "another program's holder");
-  CHECK(written(met("ccccccddddddeeeeee"), {}).empty());
-  CHECK(written(met("ccccccddddddeeeeee"), news_of_three(), Verbosity::quiet).empty());
+  CHECK(said_of(refused_by("aaaaaabbbbbbcccccc"), news_of_three()).empty());
+  CHECK_MESSAGE(said_of(refused_by("aaaaaa"), news_of_three()).size() > 50, "1 and 3 servers");
+  CHECK_MESSAGE(said_of(refused_by(""), news_of_three()).empty(), "another program's holder");
+  CHECK(said_of(refused_by("ccccccddddddeeeeee"), {}).empty());
+  CHECK(said_of(refused_by("ccccccddddddeeeeee"), news_of_three(), Verbosity::quiet).empty());
 }
 
 TEST_CASE("a holder of a roll-out is pointed out with -v, and to a waiter that lacks servers") {
   const std::string added = "aaaaaabbbbbbccccccdddddd";
-  CHECK(written(met(added), news_of_three()).empty());
-  CHECK(written(met("aaaaaabbbbbb"), news_of_three(), Verbosity::verbose) ==
+  CHECK(said_of(refused_by(added), news_of_three()).empty());
+  CHECK(said_of(refused_by("aaaaaabbbbbb"), news_of_three(), Verbosity::verbose) ==
         "redlock: lock \"L\" is held by root@db7 with another list of servers (without db3); both "
         "exclude each other\n");
   const auto lacks = [](const std::string& list) {
@@ -203,21 +199,16 @@ TEST_CASE("--newest: a server where it may have no effect is pointed out, once")
   const auto refused_at = [](std::size_t place, lock::Ticket ticket) {
     lock::Refused refusal = taken();
     refusal.place = place;
-    return [refusal, ticket](Reporter& reporter) {
-      for (int i = 0; i < 2; ++i) {
-        reporter.say_vote(
-            {{.server = 1, .operation = lock::op::Acquire{.ticket = ticket}}, {}, refusal});
-      }
-    };
+    return lock::Reply{
+        {.server = 1, .operation = lock::op::Acquire{.ticket = ticket}}, {}, refusal};
   };
   const WaitNews news{.newest = true};
-  CHECK(written(refused_at(0, 7), news) ==
+  CHECK(said_of(refused_at(0, 7), news) ==
         "redlock: warning: db2 does not let us replace older waiters, so --newest may have no "
-        "effect; "
-        "redlock check names the permissions that are missing\n");
-  CHECK(written(refused_at(1, 7), news).empty());
-  CHECK_MESSAGE(written(refused_at(0, 0), news).empty(), "it has not asked for a place yet");
-  CHECK(written(refused_at(0, 7), {}).empty());
+        "effect; redlock check names the permissions that are missing\n");
+  CHECK(said_of(refused_at(1, 7), news).empty());
+  CHECK_MESSAGE(said_of(refused_at(0, 0), news).empty(), "it has not asked for a place yet");
+  CHECK(said_of(refused_at(0, 7), {}).empty());
 }
 
 TEST_CASE("--replace: -v tells where the order did not arrive") {
@@ -379,24 +370,21 @@ TEST_CASE("-v: how a lock was had and given up, in each of the ways") {
 }
 
 TEST_CASE("a holder with another number of slots is pointed out, once; never by what cannot be") {
-  const auto met_with = [](const std::string& slots, bool turn) {
+  const auto held_with = [](const std::string& slots, bool turn) {
     lock::Refused refusal = taken();
     refusal.blocker = "p01" + slots + std::string(35, 'a');
     refusal.turn = turn;
-    return [refusal](Reporter& reporter) {
-      for (int i = 0; i < 2; ++i) reporter.say_vote({{}, {}, refusal});
-    };
+    return lock::Reply{{}, {}, refusal};
   };
-  const std::string other = written(met_with("04", false), {.slots = 2});
   CHECK(
-      other ==
+      said_of(held_with("04", false), {.slots = 2}) ==
       "redlock: warning: lock \"L\" is held by root@db7 with --slots 4, and here it is --slots 2: "
       "runs with different numbers exclude each other; use the same number on all hosts\n");
-  CHECK(written(met_with("04", true), {.slots = 2}).empty());
+  CHECK(said_of(held_with("04", true), {.slots = 2}).empty());
   for (const char* const slots : {"00", "02", "41", "ff"}) {
-    CHECK(written(met_with(slots, false), {.slots = 2}).empty());
+    CHECK(said_of(held_with(slots, false), {.slots = 2}).empty());
   }
-  CHECK(written(met_with("04", false), {}).empty());
+  CHECK(said_of(held_with("04", false), {}).empty());
 }
 
 TEST_CASE("-vv: what is heard, and that a revocation is not forgotten over later notices") {

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "lock/timing.h"
 
 namespace redlock::diag {

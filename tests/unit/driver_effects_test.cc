@@ -2,13 +2,10 @@
 //
 // A whole driver, with a machine that asks each server once and then has the effects of the test:
 // what the servers hear of them.
-#include <sys/resource.h>
-
-#include <csignal>
-
 #include "answering_servers.h"
 #include "contains.h"
 #include "driver/driver.h"
+#include "forked.h"
 #include "os/clock.h"
 
 namespace redlock::driver {
@@ -178,6 +175,39 @@ TEST_CASE("driver: how redlock ends, by what became of the session") {
   CHECK(status(Kind::misconfigured) == 78);
   CHECK(status(Kind::lost) == 80);
   CHECK(status(Kind::max_runtime) == 124);
+}
+
+TEST_CASE("driver: a lock that cannot be released stays for its ttl or its minimum hold") {
+  for (const lock::Duration min_hold : {0h, 2h}) {
+    tests::AnsweringServers servers(
+        1, [](const Asked&) { return std::nullopt; }, false);
+    lock::Plan plan{};
+    plan.servers = 1;
+    plan.timing.ttl = 30s;
+    plan.timing.min_hold = min_hold;
+    const std::string said =
+        tests::written_by([&] {
+          tests::forked([&] {
+            servers.start();
+            struct : Host {
+              bool take_signal(const lock::Signal&, lock::Instant) override { return true; }
+            } host;
+            redis::ServerSet set(servers.settings().servers, {.lock_key = "L", .ttl = 30s},
+                                 [] { return std::string("{}"); }, {.request = 20s, .connect = 20s},
+                                 {});
+            os::SignalSource signals;
+            lock::Session session(plan, os::boot_now());
+            Driver driver(session, host, set, signals, {});
+            set.ask({.server = 0, .attempt = 1, .operation = lock::op::Acquire{}}, os::boot_now());
+            os::Stderr out;
+            give_back(driver, plan, "L", out);
+            servers.stop();
+            return 0;
+          });
+        }).err;
+    CAPTURE(said);
+    CHECK(tests::contains(said, min_hold > 0h ? "stay locked for up to 2h 0m" : "up to 30 s"));
+  }
 }
 
 }  // namespace

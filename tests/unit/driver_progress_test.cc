@@ -3,10 +3,6 @@
 // When a wait is shown, in each way to show it.
 #include "driver/progress.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-
 #include "written.h"
 
 namespace redlock::driver {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "driver/setup.h"
 
-#include <doctest/doctest.h>
-
 #include <fcntl.h>
-
-#include <array>
-#include <set>
 
 #include "driver/output.h"
 #include "forked.h"

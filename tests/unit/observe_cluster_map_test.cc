@@ -3,9 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-#include <vector>
-
 namespace redlock::cluster_map_test {
 
 using redlock::observe::ClusterMap;

@@ -3,13 +3,6 @@
 // How much of a server's answers a look believes.
 #include "observe/observer.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <string>
-#include <vector>
-
 #include "answering_servers.h"
 #include "forked.h"
 #include "os/clock.h"

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-
 #include "os/clock.h"
 
 namespace redlock::waiting_test {
@@ -21,34 +19,28 @@ redis::Waiter waiter(const std::string& id, std::int64_t pid, std::chrono::milli
   return {id, waited, records::to_json(holder(pid, 0s))};
 }
 
-redis::Queue queue(std::vector<redis::Waiter> first, std::size_t length) {
-  redis::Queue queue;
-  queue.first = std::move(first);
-  queue.length = length;
-  return queue;
-}
-
 }  // namespace
 
 TEST_CASE("who has just got the lock and is about to leave the queue is not shown as waiting") {
-  const auto line =
-      observe::merge_queues({queue({waiter("a", 7, 30s), waiter("b", 8, 20s)}, 2)}, holder(7, 10s));
+  const auto line = observe::merge_queues(
+      {redis::Queue{2, {waiter("a", 7, 30s), waiter("b", 8, 20s)}}}, holder(7, 10s));
   REQUIRE(line);
   REQUIRE(line->known.size() == 1);
   CHECK(line->known[0].who->pid == 8);
 }
 
 TEST_CASE("who waits for the lock that it has itself is shown") {
-  const auto line = observe::merge_queues({queue({waiter("a", 7, 5s)}, 1)}, holder(7, 10s));
+  const auto line = observe::merge_queues({redis::Queue{1, {waiter("a", 7, 5s)}}}, holder(7, 10s));
   REQUIRE(line);
   CHECK(line->known.size() == 1);
 }
 
 TEST_CASE("servers that know different waiters: all are shown, and the most that are not known") {
   CHECK_FALSE(observe::merge_queues({std::nullopt, std::nullopt}, std::nullopt));
-  const auto line = observe::merge_queues({queue({waiter("a", 7, 5s)}, 4), std::nullopt,
-                                           queue({waiter("b", 8, 9s), waiter("a", 7, 1s)}, 4)},
-                                          std::nullopt);
+  const auto line =
+      observe::merge_queues({redis::Queue{4, {waiter("a", 7, 5s)}}, std::nullopt,
+                             redis::Queue{4, {waiter("b", 8, 9s), waiter("a", 7, 1s)}}},
+                            std::nullopt);
   REQUIRE(line);
   CHECK(line->others == 3);
   REQUIRE(line->known.size() == 2);

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // A file that is replaced, whatever stands in its place; the file that a command's name stands for.
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "contains.h"
 #include "error.h"

@@ -2,15 +2,9 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <csignal>
-#include <functional>
 #include <map>
-#include <optional>
 #include <thread>
 
 #include "os/process_tree.h"

@@ -5,7 +5,6 @@
 #include <poll.h>
 
 #include <set>
-#include <string>
 
 namespace redlock::os {
 namespace {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/signals.h"
 
-#include <doctest/doctest.h>
-
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <csignal>
 
 #include "forked.h"
 

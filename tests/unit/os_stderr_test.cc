@@ -3,14 +3,10 @@
 // Standard error, whatever it is; the locale.
 #include "os/stderr.h"
 
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
 #include <cstdlib>
-#include <string>
 
 #include "forked.h"
 #include "os/process.h"

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "os/fd.h"

@@ -27,22 +27,6 @@ struct Holder : PlayedSet {
   }
 };
 
-/// A subscription at a played server.
-struct Subscription {
-  /// It asks for the subscription now.
-  bool asks(lock::Instant now) {
-    subscriber.subscribe(now);
-    return contains(server.read(), "SUBSCRIBE");
-  }
-  std::vector<std::string> hears(const std::string& wire, lock::Instant now) {
-    server.write(wire);
-    return subscriber.turn(now);
-  }
-
-  PlayedServer server{};
-  redis::Subscriber subscriber{server.endpoint(), nullptr, {}, "key", "channel"};
-};
-
 const std::string kConfirmed = array_of("subscribe", "channel", 1);
 
 }  // namespace
@@ -132,26 +116,27 @@ TEST_CASE("a subscription that was refused for the moment is asked for again, an
   }
 }
 
-TEST_CASE("a subscription that is not answered at all is asked for again, over a new connection") {
-  Subscription open;
-  CHECK(open.asks(kStart));
-  CHECK(open.subscriber.turn(kStart + 500ms).empty());  // the time-out
-  open.subscriber.subscribe(kStart + 900ms);
-  CHECK_FALSE(open.server.is_called());  // a slow server has some time
-  CHECK(open.subscriber.deadline() == kStart + 1s);
-  CHECK(open.subscriber.turn(kStart + 1s).empty());
-  open.subscriber.subscribe(kStart + 1s);
-  CHECK(open.server.is_called());
-}
-
-TEST_CASE("a subscription that is confirmed late is confirmed all the same, and once") {
-  Subscription open;
-  CHECK(open.asks(kStart));
-  CHECK(open.subscriber.turn(kStart + 500ms).empty());  // the time-out
-  CHECK_FALSE(open.subscriber.begins());
-  CHECK(open.hears(kConfirmed, kStart + 600ms) == std::vector<std::string>{""});
-  CHECK(open.hears(kConfirmed + array_of("message", "channel", "hi"), kStart + 700ms) ==
-        std::vector<std::string>{"hi"});
+TEST_CASE("a subscription that is not answered in time") {
+  PlayedServer server;
+  redis::Subscriber open(server.endpoint(), nullptr, {}, "key", "channel");
+  open.subscribe(kStart);
+  CHECK(contains(server.read(), "SUBSCRIBE"));
+  CHECK(open.turn(kStart + 500ms).empty());  // the time-out
+  CHECK_FALSE(open.begins());
+  SUBCASE("is confirmed late all the same, and once") {
+    server.write(kConfirmed);
+    CHECK(open.turn(kStart + 600ms) == std::vector<std::string>{""});
+    server.write(kConfirmed + array_of("message", "channel", "hi"));
+    CHECK(open.turn(kStart + 700ms) == std::vector<std::string>{"hi"});
+  }
+  SUBCASE("is asked for again after some time, over a new connection") {
+    open.subscribe(kStart + 900ms);
+    CHECK_FALSE(server.is_called());
+    CHECK(open.deadline() == kStart + 1s);
+    CHECK(open.turn(kStart + 1s).empty());
+    open.subscribe(kStart + 1s);
+    CHECK(server.is_called());
+  }
 }
 
 TEST_CASE("a server whose backlog is full is tried again") {

@@ -167,8 +167,7 @@ TEST_CASE("a request that is answered, or a new connection, makes room for five 
     for (int step = 0; step < 20; ++step) {
       locator.redirect("MOVED 12 b:1", kBegun);
       REQUIRE_FALSE(locator.failure());
-      if (answered) locator.confirm();
-      if (!answered) locator.stop();
+      answered ? locator.confirm() : locator.stop();
       if (!answered) locator.start(kBegun, kBegun + 900ms);
     }
   }

@@ -47,10 +47,8 @@ TEST_CASE("resp: replies arrive in pieces of any size") {
 
 TEST_CASE("resp: invalid RESP breaks the parser immediately") {
   CHECK(breaks("HTTP/1.1 400 Bad Request\r\n\r\n"));
-  CHECK(breaks("SSH-2.0-OpenSSH_9.2p1\r\n"));
   CHECK(breaks(std::string("\x16\x03\x01\0", 4)));
   CHECK(breaks("$x\r\n"));
-  CHECK(breaks("*99999999999999999999\r\n"));
 }
 
 TEST_CASE("resp: a hostile server's announcements cost no memory") {

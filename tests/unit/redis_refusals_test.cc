@@ -72,7 +72,7 @@ TEST_CASE("an acquire whose release may keep the lock is sent in full") {
 
 TEST_CASE("of an acquire that was released, an error about its form is no answer; others are") {
   struct Reply {
-    const char* error;
+    std::string error;
     bool form;
   };
   for (const Reply& reply :
@@ -87,8 +87,8 @@ TEST_CASE("of an acquire that was released, an error about its form is no answer
     set.ask(Op::acquire);
     set.ask(Op::release);
     set.server.read();
-    const auto replies = set.replies_to(
-        std::string(reply.error) + "\r\n" + tests::array_of("missing", ""), kStart + 100ms);
+    const auto replies =
+        set.replies_to(reply.error + "\r\n" + tests::array_of("missing", ""), kStart + 100ms);
     REQUIRE(replies.size() == 2);
     const auto* silence = std::get_if<lock::Unreachable>(&replies.front().answer);
     REQUIRE(silence != nullptr);

@@ -225,6 +225,8 @@ TEST_CASE("context: an answer to another question is no answer, nor is one with 
     std::vector<Op> answers;
     Answer answer;
   };
+  const std::vector<Op> others = {Op::release, Op::leave, Op::inquire, Op::unmark,
+                                  Op::renew,   Op::mark,  Op::revoke,  Op::leave_queue};
   const std::vector<Row> rows = {
       {granted("abc", 1, "none", "1"), {Op::acquire}, lock::Granted{}},
       {refused(1500), {Op::acquire}, lock::Refused{}},
@@ -243,14 +245,8 @@ TEST_CASE("context: an answer to another question is no answer, nor is one with 
       {array_of("released"),
        {Op::release, Op::leave, Op::inquire, Op::unmark, Op::repair},
        lock::Released{}},
-      {array_of("missing"),
-       {Op::release, Op::leave, Op::inquire, Op::unmark, Op::renew, Op::mark, Op::revoke,
-        Op::leave_queue},
-       lock::Missing{}},
-      {array_of("not_mine", "x"),
-       {Op::release, Op::leave, Op::inquire, Op::unmark, Op::renew, Op::mark, Op::revoke,
-        Op::leave_queue},
-       lock::NotMine{}}};
+      {array_of("missing"), others, lock::Missing{}},
+      {array_of("not_mine", "x"), others, lock::NotMine{}}};
   for (const Row& row : rows) {
     CAPTURE(row.wire);
     std::string with_other_word = row.wire;
@@ -275,8 +271,9 @@ TEST_CASE("replicas: a vote counts if as many as were asked for have it; else it
   };
   for (const lock::Answer& vote : {lock::Answer(lock::Granted{}), lock::Answer(lock::Renewed{}),
                                    lock::Answer(lock::Committed{})}) {
-    for (const int have : {-1, 0, 1, 2, 3})
+    for (const int have : {-1, 0, 1, 2, 3}) {
       CHECK(counts(vote, parsed(":" + std::to_string(have) + "\r\n")) == (have >= 2));
+    }
     CHECK_FALSE(counts(vote, parsed("+OK\r\n")));
   }
   CHECK(counts(lock::Refused{}, parsed(":0\r\n")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How much of a server's answers a look believes.
+// How much of a server's answers a look believes; the map of a Cluster.
 #include "observe/observer.h"
 
 #include "answering_servers.h"
@@ -11,7 +11,9 @@
 namespace redlock::observer_test {
 namespace {
 
-using tests::array_of;
+using observe::ClusterMap;
+using observe::slot_of;
+using redis::Value;
 using tests::Asked;
 
 constexpr std::size_t kMost = std::size_t{64} << 20U;
@@ -57,9 +59,9 @@ class Talker {
     if (scans && left_ > 0) left_ -= cursor.size();
     const std::size_t size = std::min(left_.load(), kPiece);
     left_ -= size;
-    const std::string text = "$" + std::to_string(size) + "\r\n" + std::string(size, 'x') + "\r\n";
-    if (!scans) return text;
-    return "*2\r\n$" + std::to_string(cursor.size()) + "\r\n" + cursor + "\r\n*1\r\n" + text;
+    const std::string text(size, 'x');
+    if (scans) return tests::array_of(cursor, tests::array_of(text));
+    return "$" + std::to_string(size) + "\r\n" + text + "\r\n";
   }
   void finish() {
     while (!questions_.finished()) {
@@ -107,6 +109,75 @@ TEST_CASE("each look has these bytes for itself") {
           talker.look(kMost - 1);
           return talker.cut() ? 1 : 0;
         }) == 0);
+}
+
+Value text(const std::string& content) {
+  return {.type = Value::Type::string, .text = content};
+}
+
+Value number(std::int64_t content) {
+  return {.type = Value::Type::integer, .integer = content};
+}
+
+Value array(std::vector<Value> elements) {
+  return {.type = Value::Type::array, .elements = std::move(elements)};
+}
+
+Value range(std::int64_t first, std::int64_t last, const std::string& host, std::int64_t port) {
+  const Value primary = array({text(host), number(port), text("id")});
+  const Value replica = array({text("10.0.0.9"), number(1), text("id")});
+  return array({number(first), number(last), primary, replica});
+}
+
+TEST_CASE("the slot of a key is what CLUSTER KEYSLOT says") {
+  CHECK(slot_of("123456789") == 12'739);
+  CHECK(slot_of("foo") == 12'182);
+  CHECK(slot_of("") == 0);
+  CHECK(slot_of("redlock:{foo}:holder") == slot_of("foo"));
+  CHECK(slot_of("a{foo}b{bar}") == slot_of("foo"));
+  CHECK(slot_of("foo{}{bar}") == 8'363);  // an empty tag is none
+  CHECK(slot_of("foo{bar") != slot_of("bar"));
+}
+
+TEST_CASE("a map says which primary has a key, and that nobody has it") {
+  const auto map =
+      ClusterMap::read(array({range(0, 8'000, "10.0.0.1", 1), range(12'000, 12'182, "", 2),
+                              range(12'183, 16'383, "10.0.0.1", 1)}),
+                       "asked");
+  REQUIRE(map);
+  CHECK(map->primaries() == std::vector<redis::Address>{{"10.0.0.1", 1}, {"asked", 2}});
+  CHECK(map->primary_of("foo") == 1);
+  CHECK(map->primary_of("123456789") == 0);
+  CHECK_FALSE(map->primary_of("foo{}{bar}"));
+  CHECK(map->unserved() == 3'999);
+  const auto odd = ClusterMap::read(array({range(-5, 9, "a", 1), range(5, 1LL << 62, "b", 2)}), "");
+  REQUIRE(odd);
+  CHECK(odd->unserved() == 0);
+}
+
+TEST_CASE("a map may have a range for each slot, but not as many primaries") {
+  const auto ranges = [](int primaries) {
+    std::vector<Value> all;
+    for (int slot = 0; slot < 16'384; ++slot) {
+      all.push_back(range(slot, slot, "10.0.0.1", 1 + slot % primaries));
+    }
+    return array(std::move(all));
+  };
+  const auto map = ClusterMap::read(ranges(2), "asked");
+  REQUIRE(map);
+  CHECK(map->primaries().size() == 2);
+  CHECK(map->primary_of("foo") == 0);
+  CHECK(map->primary_of("123456789") == 1);
+  CHECK_FALSE(ClusterMap::read(ranges(1025), "asked"));
+}
+
+TEST_CASE("a reply of another kind is not read as a map") {
+  for (const Value& wrong :
+       {text("OK"), array({text("x")}), array({array({number(0), number(1)})}),
+        array({range(0, 1, "10.0.0.1", 0)}), array({range(0, 1, "10.0.0.1", 65'536)}),
+        array({range(0, 1, "\x1b[31m", 1)}), array({array({number(0), number(1), text("x")})})}) {
+    CHECK_FALSE(ClusterMap::read(wrong, "asked"));
+  }
 }
 
 }  // namespace

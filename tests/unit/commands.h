@@ -36,6 +36,10 @@ inline redis::Value error_of(const std::string& text) {
   return {.type = redis::Value::Type::error, .text = text};
 }
 
+inline std::string bulk_of(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
 /// The bytes of an array.
 struct Wire : std::string {};
 
@@ -50,9 +54,7 @@ Wire array_of(const Elements&... elements) {
     } else if constexpr (std::is_integral_v<Element>) {
       wire.append(":").append(std::to_string(element)).append("\r\n");
     } else {
-      const std::string_view text(element);
-      wire.append("$").append(std::to_string(text.size())).append("\r\n");
-      wire.append(text).append("\r\n");
+      wire.append(bulk_of(element));
     }
   };
   (append(elements), ...);

@@ -92,10 +92,6 @@ class PlayedServer {
   std::string directory_;
 };
 
-inline std::string bulk_of(const std::string& text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-}
-
 /// An array of texts.
 inline std::string array_of(const std::vector<std::string>& texts) {
   std::string wire = "*" + std::to_string(texts.size()) + "\r\n";

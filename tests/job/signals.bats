@@ -142,6 +142,23 @@ for on_terminal in False, True:
 SCENARIO
 }
 
+@test "real-time signals that are sent together are all received" {
+  receives <<'SCENARIO'
+numbers = signal.SIGRTMIN, signal.SIGRTMIN + 1, signal.SIGRTMAX
+for on_terminal in False, True:
+    receiver = Receiver(on_terminal)
+    for number in numbers:
+        for _ in range(3):
+            os.kill(receiver.top.pid, number)
+        receiver.wait(number, 3)
+    os.kill(receiver.top.pid, signal.SIGUSR1)  # later than what might come twice
+    receiver.wait(signal.SIGUSR1)
+    for number in numbers:
+        assert receiver.received(number) == 3, receiver.log
+    receiver.end()
+SCENARIO
+}
+
 @test "what its group got comes once, also if redlock reads it long after the witness did" {
   receives <<'SCENARIO'
 receiver = Receiver()

@@ -4,7 +4,9 @@
 #include "os/stderr.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <termios.h>
 
 #include <cstdlib>
 
@@ -14,7 +16,7 @@
 namespace redlock::os {
 namespace {
 
-enum class Kind { pipe, socket, file };
+enum class Kind { pipe, socket, file, terminal };
 
 /// A descriptor to write to, and one to read from.
 struct Ends {
@@ -26,6 +28,15 @@ Ends ends_of(Kind kind) {
     Fd file = make_memory_file("");
     Fd other(::open(("/proc/self/fd/" + std::to_string(file.get())).c_str(), O_RDONLY));
     return {std::move(file), std::move(other)};
+  }
+  if (kind == Kind::terminal) {
+    Fd ours(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK));
+    REQUIRE((::grantpt(ours.get()) == 0 && ::unlockpt(ours.get()) == 0));
+    Fd other(::open(::ptsname(ours.get()), O_RDWR | O_NOCTTY));
+    termios raw{};
+    ::cfmakeraw(&raw);
+    REQUIRE(::tcsetattr(other.get(), TCSANOW, &raw) == 0);
+    return {std::move(other), std::move(ours)};
   }
   if (kind == Kind::socket) {
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, both.data()) == 0);
@@ -83,6 +94,30 @@ TEST_CASE("stderr: a pipe, a socket and a file get each line once, in order, wit
             out.drain(std::chrono::milliseconds(0));
             return read_from(ends.read).empty() ? 0 : 6;
           }) == 0);
+  }
+}
+
+TEST_CASE("stderr: a line of any length arrives whole as the reader goes on") {
+  for (const Kind kind : {Kind::pipe, Kind::socket, Kind::terminal}) {
+    for (const std::size_t length : {4097, 300'000}) {  // more than a page, than any buffer
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(length);
+      CHECK(tests::forked([&] {
+              const Ends ends = ends_of(kind);
+              ::dup2(ends.write.get(), STDERR_FILENO);
+              Stderr out;
+              const std::string line(length, 'x');
+              out.line(line);
+              out.line("next");
+              std::string got;
+              pollfd more{ends.read.get(), POLLIN, 0};
+              while (!got.ends_with("next\n") && ::poll(&more, 1, 5000) == 1) {
+                got += read_from(ends.read);
+                out.drain(std::chrono::milliseconds(0));
+              }
+              return got == line + "\nnext\n" ? 0 : 1;
+            }) == 0);
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // Findings of `redlock check` for which no server can be had: what a hostile one says,
 // certificates, locks that vanish.
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <algorithm>
 #include <functional>

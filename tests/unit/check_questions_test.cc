@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The questions of status, list, history and check, to a server that this test plays itself.
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "check/roll_out.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include "driver/setup.h"
 

@@ -3,7 +3,7 @@
 // What the tests of the command line share.
 #pragma once
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <map>
 #include <string>

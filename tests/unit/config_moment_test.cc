@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/value.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <cstdlib>
 #include <ctime>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "diag/blocker.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 using namespace redlock;
 using namespace std::chrono_literals;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "diag/progress.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include "diag/text.h"
 #include "records/records.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "diag/server_list.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include "lock/timing.h"
 

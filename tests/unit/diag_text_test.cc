@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "diag/text.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 namespace redlock::diag {
 namespace {

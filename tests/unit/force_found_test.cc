@@ -3,7 +3,7 @@
 // What release --force says about the lock that it takes away, for each kind of holder.
 #include "force/found.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <string>
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "doctest.h"
 
 #include <cstdio>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // In what order events are taken and effects carried out.
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <map>
 

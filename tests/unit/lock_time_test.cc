@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lock/time.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 namespace redlock::lock {
 namespace {

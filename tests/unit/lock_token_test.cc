@@ -3,7 +3,7 @@
 // What a token says of its lock.
 #include "lock/value.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <string>
 

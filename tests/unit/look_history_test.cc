@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What `redlock history` picks and how it draws; the rest is in tests/look/history.bats.
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <array>
 #include <cstdlib>

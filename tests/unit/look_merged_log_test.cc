@@ -2,7 +2,7 @@
 #include "look/history.h"
 #include "records/records.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <algorithm>
 #include <string>

@@ -3,7 +3,7 @@
 // The picture of redlock history; that it is XML is tested in tests/look/picture.bats.
 #include "look/history.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <string>
 

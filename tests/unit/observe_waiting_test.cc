@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "observe/observed.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include "os/clock.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/printable.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 namespace redlock::os {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/wait.h>
+#include "doctest.h"
 
 #include <algorithm>
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "os/resolver.h"
 
-#include <doctest/doctest.h>
 #include <poll.h>
+#include "doctest.h"
 
 #include <set>
 

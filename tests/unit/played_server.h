@@ -3,11 +3,11 @@
 // A server that a test plays itself, on a Unix socket or a port of this host; and what asks it.
 #pragma once
 
-#include <doctest/doctest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include "doctest.h"
 
 #include <array>
 #include <cstdlib>

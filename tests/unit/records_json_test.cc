@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "records/records.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <limits>
 

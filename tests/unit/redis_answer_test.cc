@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the replies of the scripts mean, also those of a hostile server.
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <algorithm>
 

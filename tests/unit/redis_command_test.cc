@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <set>
 

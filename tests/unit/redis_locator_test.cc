@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "redis/connection/locator.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "redis/connection/pipeline.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include "pipeline.h"
 #include "redis/requests/request.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What becomes of the requests that a node has refused.
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include "pipeline.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <doctest/doctest.h>
 #include <netdb.h>
+#include "doctest.h"
 
 #include <algorithm>
 #include <cerrno>

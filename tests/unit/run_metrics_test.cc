@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run/metrics.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 // inside another one makes of REDLOCK_HELD.
 #include "run/stage.h"
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "run/supervision.h"
 
-#include <doctest/doctest.h>
 #include <unistd.h>
+#include "doctest.h"
 
 #include <csignal>
 

@@ -4,7 +4,7 @@
 // memory, and a process that asks it for the lock L.
 #pragma once
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <doctest/doctest.h>
+#include "doctest.h"
 
 #include <cstdio>
 #include <functional>

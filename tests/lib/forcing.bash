@@ -37,8 +37,8 @@ start_job() {
   wait_for "$LOG"
 }
 
-# force ARG…: the command, without a terminal.
-force() { timed "$REDLOCK" release --force "$@" </dev/null; }
+# force [-STATUS] ARG…: the command, without a terminal.
+force() { run_redlock release "$@" --force </dev/null; }
 
 # time_of WHAT: prints when the job first did that.
 time_of() { awk -v what="$1" '$1 == what { print $2; exit }' "$LOG"; }

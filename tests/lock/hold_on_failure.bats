@@ -19,34 +19,25 @@ held_on() {
   assert_between 3500000 "$(cli "$1" pttl L)" 3600000
 }
 
-# fails_among_waiters: a run fails while two wait: both keep their places, and the key its token.
-fails_among_waiters() {
-  local token server
-  background "$REDLOCK" run --hold-on-failure 1h L -- sh -c 'echo "$REDLOCK_TOKEN" >"$0.part"; mv "$0.part" "$0"
-    until [ -e "$1" ]; do sleep 0.05; done; exit 3' "$SCRATCH/token" "$SCRATCH/go"
-  HOLDER=$BACKGROUND_PID
-  wait_for "$SCRATCH/token"
-  token=$(<"$SCRATCH/token")
-  CI=1 waiter one
-  waiter two
-  : >"$SCRATCH/go"
-  await -3 "$HOLDER"
-  assert_contains "$(<"$SCRATCH/background.$HOLDER.err")" \
-    'the command failed, and lock "L" is held for maintenance for 1h (--hold-on-failure); to end that sooner: redlock release --force L'
-  for server in "${SERVERS[@]:-A}"; do held_on "$server" "$token"; done
-  # The waiters hear why.
-  wait_for_line "$SCRATCH/background.$one.err" "is now held for maintenance by $(id -un)@$(uname -n) (\"exit 3 of sh -c "
-  queued 2
-  [[ ! -s $LOG ]] || fail "a waiter got in:" "$(<"$LOG")"
-}
-
 @test "hold-on-failure: a failed run keeps the lock, waiters keep their places, and an operator ends it" {
   servers 3
-  local me
+  local me token server
   me=$(id -un)@$(uname -n)
-  fails_among_waiters
+  start_job --hold-on-failure 1h
+  wait_for_key A L
+  token=$(cli A get L)
+  CI=1 waiter one
+  waiter two
+  end_job 3
+  assert_contains "$stderr" 'the command failed, and lock "L" is held for maintenance for 1h (--hold-on-failure); ' \
+    'to end that sooner: redlock release --force L'
+  for server in A B C; do held_on "$server" "$token"; done
+  # The waiters hear why.
+  wait_for_line "$SCRATCH/background.$one.err" "is now held for maintenance by $me (\"exit 3 of bash -c "
+  queued 2
+  [[ ! -s $LOG ]] || fail "a waiter got in:" "$(<"$LOG")"
   run "$REDLOCK" status L
-  has 'L: held for maintenance (3 of 3 servers)' " message exit 3 of sh -c " " by $me" ' to end it now: redlock release --force L'
+  has 'L: held for maintenance (3 of 3 servers)' " message exit 3 of bash -c " " by $me" ' to end it now: redlock release --force L'
   run "$REDLOCK" status --json L
   is 'l["state"], l["holder"]["maintenance"], l["holds"]' "('held', True, 1)"
   run -1 "$REDLOCK" run -n L -- true
@@ -63,30 +54,22 @@ fails_among_waiters() {
 
 @test "hold-on-failure: a run that fails while an operator is asked: its hold ends, and the operator hears why" {
   servers 3
-  background "$REDLOCK" run --hold-on-failure 1h L -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done; exit 3' "$SCRATCH/go"
-  export HOLDER=$BACKGROUND_PID SCRATCH A_SOCKET
-  wait_until "$BOUND" has_key A L
+  start_job --hold-on-failure 1h
+  export JOB SCRATCH A_SOCKET
   scenario <<'SCENARIO'
 at = Terminal("bash")
 at.type('"$REDLOCK" release --force L\n')
 at.expect(r'Stop its job and release the lock\? \[y/N\]')
-open(os.environ["SCRATCH"] + "/go", "w").close()
-until("the run has ended", lambda: not os.path.exists("/proc/" + os.environ["HOLDER"]) or
-      open("/proc/" + os.environ["HOLDER"] + "/stat").read().split(") ")[1][0] == "Z")
+open(os.environ["SCRATCH"] + "/go.L", "w").write("3")
+until("the run has ended", lambda: not os.path.exists("/proc/" + os.environ["JOB"]) or
+      open("/proc/" + os.environ["JOB"] + "/stat").read().split(") ")[1][0] == "Z")
 assert held("L")
 at.type('y\n')
 at.expect('lock "L" is free: its job had failed, and the hold of --hold-on-failure is over')
 SCENARIO
-  await -3 "$HOLDER"
+  await -3 "$JOB"
   local server
   for server in A B C; do wait_until "$BOUND" lacks_key "$server" L; done
-}
-
-@test "hold-on-failure: on one server, too; and it ends by its time" {
-  servers 1
-  fails_among_waiters
-  cli A pexpire L 100 >/dev/null
-  await -0 "$two"
 }
 
 @test "hold-on-failure: after a signal, and after --max-runtime" {
@@ -99,35 +82,6 @@ SCENARIO
   run "$REDLOCK" status L
   has " message exit 143 (--max-runtime) by $(id -un)@$(uname -n)"
   refute_contains "$output" sleep
-}
-
-@test "hold-on-failure: with a server down, a quorum holds" {
-  servers 3
-  kill_server C
-  run -1 --separate-stderr fails 1h L -- false
-  assert_contains "$stderr" 'is held for maintenance for 1h'
-  run "$REDLOCK" status L
-  has 'L: held for maintenance (2 of 3 servers)'
-}
-
-@test "hold-on-failure: a lost lock becomes no hold, and the user is told" {
-  servers 1
-  run -80 --separate-stderr fails 1h L -- sh -c '"$0" release --force --now -y L 2>/dev/null; exec sleep 600' "$REDLOCK"
-  assert_contains "$stderr" 'warning: no maintenance hold of lock "L" follows (--hold-on-failure), so the next run may go on'
-  run -0 "$REDLOCK" run -n L -- true
-}
-
-@test "hold-on-failure: what one server keeps goes when the others have lost the lock, or had it revoked" {
-  servers 3
-  run --separate-stderr fails 1h L -- sh -c 'for s; do redis-cli -s "$s" del L; done >/dev/null; exit 3' job "$B_SOCKET" "$C_SOCKET"
-  assert_status 80
-  assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
-  wait_until "$BOUND" lacks_key A L
-  run -3 --separate-stderr fails 1h L -- sh -c 'for s; do
-    redis-cli -s "$s" set L "revoked:$REDLOCK_TOKEN {}" px 60000; done >/dev/null; exit 3' job "$B_SOCKET" "$C_SOCKET"
-  assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
-  local server
-  for server in A B C; do wait_until "$BOUND" lacks_key "$server" L; done
 }
 
 @test "hold-on-failure: a dead worker makes no hold, and the supervisor says so" {
@@ -260,8 +214,7 @@ one_hold() {
   wait_until_settled A B C
   for server in A B C; do cli "$server" set L "revoked:$token {}" px 60000 >/dev/null; done
   : >"$SCRATCH/fail"
-  await "$BACKGROUND_PID"
-  assert_status 5
+  await -5 "$BACKGROUND_PID"
   assert_contains "$stderr" 'no maintenance hold of lock "L" follows'
   run -1 "$REDLOCK" run -n L -- true
   for server in A B C; do [[ $(cli "$server" get L) == revoked:* ]] || fail "$server: '$(cli "$server" get L)'"; done

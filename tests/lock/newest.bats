@@ -68,50 +68,6 @@ three_of_them() {
   three_of_them
 }
 
-@test "newest: five servers, of which one does not answer: all the others give way" {
-  servers 5
-  hold
-  came first
-  pause_server E
-  SERVERS=(A B C D)
-  came second
-  superseded "$first" second
-  let_go
-  await -0 "$second"
-  resume_server E
-}
-
-@test "newest: the newest is killed; the next release serves who is left" {
-  servers 3
-  line_up plain
-  came first
-  kill -STOP "$first"
-  came second
-  local server name
-  name=$(waiter_of "$second")
-  kill -KILL "$second"
-  wait_gone "$second"
-  # Who asked within half a second counts, even if nobody hears it.
-  for server in A B C; do wait_until "$BOUND" long_silent "$server" "$name"; done
-  kill -CONT "$first"
-  let_go
-  await -0 "$plain"
-  await -0 "$first"
-  [[ $(ran) == 'plain first' ]] || fail "$(ran)"
-}
-
-@test "newest: a waiter that gives up by itself makes room for the next; -n and a free lock" {
-  servers 1
-  run -0 "$REDLOCK" run -n --newest L -- true
-  hold
-  run -1 "$REDLOCK" run -n --newest L -- true
-  run -1 --separate-stderr "$REDLOCK" run -w 0.3 --newest L -- true
-  assert_contains "$stderr" 'is still held'
-  came next
-  let_go
-  await -0 "$next"
-}
-
 @test "newest: history, JSON and metrics" {
   servers 3
   hold
@@ -222,21 +178,18 @@ PY
 
 # ---- --build -------------------------------------------------------------------------------------
 
-# build NUMBER [STATUS]: a run of it that ends with that status; sets $status and $stderr.
+# build -STATUS NUMBER [STATUS]: redlock ends with that status; a job of that build, if it runs, with the second one.
 build() {
-  run --separate-stderr "$REDLOCK" run --build "$1" L -- sh -c 'echo "start $0 0" >>"$1"; exit "$2"' "$1" "$LOG" "${2-0}"
+  run "$1" --separate-stderr "$REDLOCK" run --build "$2" L -- sh -c 'echo "start $0 0" >>"$1"; exit "$2"' \
+    "$2" "$LOG" "${3-0}"
 }
 
 older_builds() {
-  build 4713
-  assert_status 0
-  build 4711
-  assert_status 1
+  build -0 4713
+  build -1 4711
   [[ $stderr =~ ^'redlock: lock "L": build 4711 is older than 4713, which succeeded '[^$'\n']+' ago'$ ]] || fail "$stderr"
-  build 4800 9
-  assert_status 9
-  build 4714 # the failed run has left the number
-  assert_status 0
+  build -9 4800 9
+  build -0 4714 # the failed run has left the number
   run -0 "$REDLOCK" run L -- true # the option belongs to the run
   run -75 "$REDLOCK" run -E 75 --build 4713 --newest L -- true
   [[ $(ran) == '4713 4800 4714' ]] || fail "$(ran)"
@@ -255,47 +208,18 @@ older_builds() {
 
 @test "build: one that succeeded may run again, and then counts for another 30 days" {
   servers 1
-  build 7
+  build -0 7
   cli A pexpire 'redlock:{L}:build' 10000 >/dev/null
-  build 7
-  assert_status 0
+  build -0 7
   (($(cli A pttl 'redlock:{L}:build') > 2590000000))
-}
-
-@test "build: it reaches the lock late, and a newer one has succeeded since" {
-  servers 3
-  background "$REDLOCK" run --build 2 L -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/held" "$SCRATCH/go.L"
-  wait_for "$SCRATCH/held"
-  local holder=$BACKGROUND_PID
-  waiter late --build 1
-  let_go
-  await -0 "$holder"
-  await -1 "$late"
-  assert_contains "$stderr" 'build 1 is older than 2, which succeeded'
-  [[ ! -e $LOG ]]
-}
-
-@test "build: with --newest the number decides who gives way, whoever came first" {
-  servers 3
-  hold
-  came ten --build 10
-  came seven --build 7
-  await -1 "$seven"
-  assert_contains "$stderr" 'superseded by '
-  came eleven --build 11
-  superseded "$ten" eleven
-  let_go
-  await -0 "$eleven"
-  [[ $(ran) == eleven ]]
 }
 
 @test "build: release --forget-build, on all servers or with 69; a job's lock is not concerned" {
   servers 3
-  build 4713
+  build -0 4713
   run -0 --separate-stderr "$REDLOCK" release --forget-build L
   [[ -z $output$stderr ]]
-  build 4711
-  assert_status 0
+  build -0 4711
   kill_server C
   SERVERS=(A B)
   run -69 --separate-stderr "$REDLOCK" release --forget-build L
@@ -363,21 +287,6 @@ PY
   cli A set O 0123456789abcdef0123456789abcdef01234567 px 60000
   run -1 "$REDLOCK" run --replace -w 0.5 O -- true
   [[ $(cli A get O) == 0123456789abcdef0123456789abcdef01234567 ]]
-}
-
-@test "replace: a hold of which one server alone has a record, and a newer build, are not replaced" {
-  servers 3
-  "$REDLOCK" hold L --for 1h >"$SCRATCH/token"
-  # Two servers that answer decide, and the one with a record is among them, but not the first one.
-  cli A del 'redlock:{L}:holder'
-  cli C del 'redlock:{L}:holder'
-  run -1 "$REDLOCK" run --replace -w 0.5 L -- true
-  [[ $(cli A get L) == "$(<"$SCRATCH/token")" ]] || fail 'it was revoked'
-  "$REDLOCK" release L - <"$SCRATCH/token"
-  hold --build 7
-  run -1 "$REDLOCK" run --newest --replace --build 6 -w 0.5 L -- true
-  background "$REDLOCK" run --newest --replace --build 8 L -- true
-  await -0 "$BACKGROUND_PID"
 }
 
 @test "newest, build: what another program wrote with a number above all of ours counts for nothing" {

@@ -11,11 +11,8 @@ teardown() { stop_all; }
 
 MARK='redlock:{L}:done'
 
-# job [STATUS]: runs L under --once 1h; the job adds a line to $SCRATCH/ran and ends with STATUS.
-job() {
-  run --separate-stderr "$REDLOCK" run --once 1h L -- \
-    sh -c 'echo ran >>"$0"; exit "$1"' "$SCRATCH/ran" "${1-0}"
-}
+# job: a run of L under --once 1h, which ends with 0; its job adds a line to $SCRATCH/ran.
+job() { run -0 --separate-stderr "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"; }
 
 # assert_ran N: the job of `job` ran that many times.
 assert_ran() {
@@ -27,9 +24,7 @@ assert_ran() {
 @test "once: a second run within the time does nothing, with status 0 and no word" {
   servers 1
   job
-  assert_status 0
   job
-  assert_status 0
   [[ -z $output$stderr ]] || fail "$output$stderr"
   assert_ran 1
 }
@@ -39,19 +34,6 @@ assert_ran() {
   "$REDLOCK" run --once 1h L -- true it was me
   run -9 --separate-stderr "$REDLOCK" run -vv --once 1h --once-exit-code 9 L -- true
   assert_contains "$stderr" 'lock "L": job skipped, done by ' 'true it was me), begun ' ' ago'
-}
-
-@test "once: a job that fails or is killed may be tried again" {
-  servers 3
-  job 1
-  assert_status 1
-  run -137 "$REDLOCK" run --once 1h L -- sh -c 'kill -KILL $$'
-  run -124 "$REDLOCK" run --once 1h --max-runtime 0.1 L -- sh -c 'trap "exit 0" TERM; sleep 60 & wait'
-  job
-  assert_status 0
-  assert_ran 2
-  job
-  assert_ran 2
 }
 
 # older_than_a_second SERVER: the run that its mark is of began longer ago, by its own clock.
@@ -103,8 +85,7 @@ older_than_a_second() {
     second=$BACKGROUND_PID
     wait_for_line "$BACKGROUND_ERR" 'waiting'
     echo >"$SCRATCH/end"
-    await "$first"
-    assert_status "$status_of_first"
+    await "-$status_of_first" "$first"
     await "$second" 30
     if ((status_of_first == 0)); then
       assert_status 0
@@ -145,65 +126,11 @@ older_than_a_second() {
   assert_ran 1
 }
 
-@test "once: a server that is down in between does not matter" {
-  servers 3
-  kill_server C
-  job
-  assert_status 0
-  restart_server C
-  kill_server A
-  job
-  assert_ran 1
-}
-
-@test "once: a server that was down when the run began gets the mark, too" {
-  servers 3
-  kill_server C
-  background "$REDLOCK" run --ttl 2s --once 1h L -- \
-    sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/ran" "$SCRATCH/end"
-  wait_for "$SCRATCH/ran"
-  restart_server C
-  # The lock comes back there by a renewal.
-  wait_for_key C L
-  kill_server A
-  echo >"$SCRATCH/end"
-  await -0 "$BACKGROUND_PID"
-  [[ -z $stderr ]] || fail "$stderr"
-  has_key C "$MARK" || fail 'C has no mark'
-  kill_server B
-  restart_server A
-  run -0 "$REDLOCK" run --once 1h L -- false
-}
-
-@test "once: the mark says when by the server's clock, and ends with the time" {
-  servers 1
-  local before after began
-  before=$(now_ms)
-  job
-  after=$(now_ms)
-  began=$(cli A get "$MARK" | cut -d' ' -f1)
-  assert_between $((before - 10)) "$began" $((after + 10))
-  assert_between 3590000 "$(cli A pttl "$MARK")" 3600000
-}
-
-@test "once: a lock found lost when the job has ended is not marked" {
-  servers 1
-  background "$REDLOCK" run --ttl 60s --restart-grace 0 --once 1h L -- \
-    sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/job" "$SCRATCH/end"
-  wait_for "$SCRATCH/job"
-  cli A set L theirs px 60000
-  echo >"$SCRATCH/end"
-  await -80 "$BACKGROUND_PID"
-  wait_until "$BOUND" has_no_mark A
-}
-has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
-
 @test "once: too few marks are told, the job's status stands" {
   servers 1
   needs_users
   cli A acl setuser default +@all '-time'
   job
-  assert_status 0
   assert_contains "$stderr" 'warning: too few servers know that the job of lock "L" was done'
 }
 
@@ -211,7 +138,6 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
   servers 1
   cli A rpush "$MARK" x
   job
-  assert_status 0
   assert_ran 1
   job
   assert_ran 1

@@ -10,13 +10,14 @@
 
 load ../lib/common
 
+load ../lib/quorum
+
 setup() {
   unset REDLOCK_SERVER_TIMEOUT # a run with -n asks for two seconds only, the longer in rounds of this
   LOG=$SCRATCH/log
   GATE=$SCRATCH/gate
   : >"$LOG"
   : >"$GATE"
-  CONTENDERS=()
 }
 
 teardown() { stop_all; }
@@ -28,61 +29,18 @@ close_gate() {
   wait_until "$BOUND" is_closed
 }
 is_closed() { ! flock -n "$GATE" true; }
-open_gate() { kill -KILL "$TOOL_PID"; }
 
-# contender ARG…: `redlock run ARG… L -- a job that logs`, at the gate. flock becomes redlock.
+# contender JOB ARG…: `redlock run ARG… L -- JOB`, at the gate. flock becomes redlock.
 contender() {
-  setpriv --pdeathsig KILL flock -sF "$GATE" "$REDLOCK" run "$@" L -- \
-    sh -c 'echo "start $$" >>"$1"; sleep 0.01; echo "end $$" >>"$1"' job "$LOG" \
-    </dev/null 3>&- 2>>"$SCRATCH/stderr" &
-  BACKGROUND+=("$!")
-  CONTENDERS+=("$!")
+  background flock -sF "$GATE" "$REDLOCK" run "${@:2}" L -- sh -c "$1" job "$LOG" "$SCRATCH/over"
 }
 
-# queued N: that many wait at the gate.
+# open_gate N: once that many wait there.
+open_gate() {
+  wait_until 30 queued "$1"
+  kill -KILL "$TOOL_PID"
+}
 queued() { [[ $(grep -c -- "-> FLOCK .*:$(stat -c %i "$GATE") " /proc/locks) == "$1" ]]; }
-
-# rush N ARG…: N contenders start at the same instant; they run in the background.
-rush() {
-  local i contenders=$1
-  shift
-  close_gate
-  for ((i = 0; i < contenders; i++)); do contender "$@"; done
-  wait_until 30 queued "$contenders"
-  open_gate
-}
-
-# settle SECONDS: waits for all contenders; sets ${statuses[status]} to how many ended so.
-settle() {
-  local pid status
-  statuses=()
-  for pid in "${CONTENDERS[@]}"; do
-    wait_gone "$pid" "$1" || return 1
-    status=0
-    wait "$pid" || status=$?
-    statuses[status]=$((${statuses[status]-0} + 1))
-  done
-  CONTENDERS=()
-}
-
-# assert_statuses STATUS:COUNT…: this many contenders ended so, and no others.
-assert_statuses() {
-  local seen=() status
-  for status in "${!statuses[@]}"; do seen+=("$status:${statuses[status]}"); done
-  [[ ${seen[*]} == "$*" ]] || fail "status:contenders ${seen[*]}, expected $*" "$(cat "$SCRATCH/stderr")"
-}
-
-# assert_jobs N: that many ran, one after the other.
-assert_jobs() {
-  assert_no_overlap "$LOG"
-  [[ $(grep -c ^start "$LOG") == "$1" ]] || fail "jobs that ran: $(grep -c ^start "$LOG") of $1"
-}
-
-# assert_nothing_left SERVER…: no lock stays. A quorum of answers is enough for a redlock to end.
-assert_nothing_left() {
-  local server
-  for server in "$@"; do wait_until "$BOUND" lacks_key "$server" L || fail "$server has the lock" || return 1; done
-}
 
 # assert_one_left_at_most SERVER…: for tests whose redlocks end while a server is late. A server that carries out a
 # request, stands still before it writes the answer, and then finds the connection closed drops what it has not read:
@@ -93,27 +51,16 @@ assert_one_left_at_most() {
   ((${#left[@]} <= 1)) || fail "${left[*]} have the lock"
 }
 
-# All of them wait: everyone's turn comes. The ttl bounds how long a contender sleeps between two
-# questions.
-WAITING=(-w 60 --ttl 3s)
-
-@test "of 30 contenders that wait for three servers, given one by one, all run, one at a time" {
-  servers 3
-  local uri given=()
-  for uri in $REDLOCK_SERVERS; do given+=(-S "$uri"); done
-  unset REDLOCK_SERVERS
-  rush 30 "${WAITING[@]}" "${given[@]}"
-  settle 60
-  assert_statuses 0:30
-  assert_jobs 30
-  assert_nothing_left A B C
-}
-
 @test "of 50 contenders all run, one at a time, while servers die, hang and come back" {
   servers 5
-  rush 50 "${WAITING[@]}" --server-wait 30s
-  local round
-  for round in 1 2 3 4; do
+  local each
+  close_gate
+  # All of them wait: everyone's turn comes. The ttl bounds how long a contender sleeps between two questions.
+  for each in {1..50}; do
+    contender 'echo "start $$" >>"$1"; sleep 0.01; echo "end $$" >>"$1"' -w 60 --ttl 3s --server-wait 30s
+  done
+  open_gate 50
+  for each in 1 2 3 4; do
     # Always a minority. E comes back empty: whoever had its vote must be through before that, and
     # is, when the second of two more jobs begins.
     pause_server D
@@ -123,12 +70,12 @@ WAITING=(-w 60 --ttl 3s)
     launch_server E "$SCRATCH/server.E"
     wait_until 30 two_more_jobs_than "$(grep -c ^start "$LOG")"
   done
-  settle 60
-  assert_statuses 0:50
-  assert_jobs 50
+  for each in "${BACKGROUND[@]}"; do await -0 "$each" 60; done
+  assert_no_overlap "$LOG"
+  [[ $(grep -c ^start "$LOG") == 50 ]] || fail "jobs that ran: $(grep -c ^start "$LOG")"
   # A server that was stopped may wake to more questions than it reads before it finds that nobody
   # waits for the answers: what it grants then lasts a ttl.
-  assert_nothing_left A B C D E
+  wait_until_free A B C D E
 }
 
 # two_more_jobs_than N: two more jobs have begun, or all have.
@@ -143,7 +90,7 @@ two_more_jobs_than() {
   cli B set L theirs px 60000
   cli C set L theirs px 60000
   run -1 "$REDLOCK" run -w 1 L -- true
-  assert_nothing_left A
+  wait_until_free A
   [[ $(cli B get L) == theirs && $(cli C get L) == theirs ]]
 }
 
@@ -151,7 +98,7 @@ two_more_jobs_than() {
   servers 3
   run -0 "$SOURCE/packaging/examples/five-contenders"
   assert_contains "$output" "5 jobs ran, 0 overlapped"
-  assert_nothing_left A B C
+  wait_until_free A B C
 }
 
 # ---- two hosts' cron at the same instant -------------------------------------------------------
@@ -159,35 +106,22 @@ two_more_jobs_than() {
 # duel: two contenders with -n start together; the winner's job lasts until the loser has given up.
 # Fails unless exactly one of the two runs.
 duel() {
-  local i first=0 second=0 pid other
-  local over=$SCRATCH/over
-  rm -f "$over"
+  local each loser='' winner=''
+  rm -f "$SCRATCH/over"
   : >"$LOG"
-  close_gate
-  for i in 1 2; do
-    setpriv --pdeathsig KILL flock -sF "$GATE" "$REDLOCK" run -n L -- \
-      sh -c 'echo "start $$" >>"$1"
-        for i in $(seq 1000); do test ! -e "$2" || break; sleep 0.01; done
-        echo "end $$" >>"$1"' job "$LOG" "$over" \
-      </dev/null 3>&- 2>>"$SCRATCH/stderr" &
-    BACKGROUND+=("$!")
-    CONTENDERS+=("$!")
-  done
-  wait_until "$BOUND" queued 2
-  open_gate
-  wait_until 30 one_gone "${CONTENDERS[@]}"
-  wait -n -p pid "${CONTENDERS[@]}" || first=$?
-  : >"$over"
-  other=${CONTENDERS[0]}
-  [[ $pid != "$other" ]] || other=${CONTENDERS[1]}
-  wait_gone "$other" 30
-  wait "$other" || second=$?
-  CONTENDERS=()
   BACKGROUND=()
-  [[ $first == 1 && $second == 0 && $(grep -c start "$LOG") == 1 ]] ||
-    fail "the first to end: status $first, the other one: $second" "$(cat "$LOG" "$SCRATCH/stderr")"
+  close_gate
+  for each in 1 2; do
+    contender 'echo "start $$" >>"$1"; until [ -e "$2" ]; do sleep 0.01; done; echo "end $$" >>"$1"' -n
+  done
+  open_gate 2
+  wait_until 30 one_gone "${BACKGROUND[@]}"
+  for each in "${BACKGROUND[@]}"; do if gone "$each"; then loser=$each; else winner=$each; fi; done
+  : >"$SCRATCH/over"
+  [[ -n $winner ]] || fail "both have ended" || return 1
+  await -1 "$loser" && await -0 "$winner" 30 || return 1
+  [[ $(grep -c start "$LOG") == 1 ]] || fail "$(cat "$LOG")"
 }
-
 one_gone() { gone "$1" || gone "$2"; }
 
 # duels N

@@ -6,24 +6,12 @@
 # or cannot grow.
 
 load ../lib/common
+load ../lib/scripts
 
-setup() {
-  FENCE='redlock:{L}:fence'
-  TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-}
 teardown() { stop_all; }
 
 # run_lock ARG…: a job that prints its number; sets $output and $stderr.
 run_lock() { run_redlock run "$@" L -- sh -c 'echo "$REDLOCK_FENCE"'; }
-
-# acquire: the script asks A for the lock with $TOKEN; prints the answer, a word a line.
-acquire() {
-  cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' "$FENCE" 'redlock:{L}:dead' \
-    "$TOKEN" 60000 '{"pid":1}' 0 60000 "$TOKEN" '' '' 'redlock:{L}:' 0123abcd
-}
-
-# number: the fence in the last $output of acquire.
-number() { sed -n 5p <<<"$output"; }
 
 stored() { cli "$1" hget "$FENCE" value; }
 
@@ -32,24 +20,14 @@ life() { cli "$1" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
 
 # ---- one server ------------------------------------------------------------------------------------
 
-@test "fence: a repeated acquire gets the number that it got before" {
-  servers 1
-  output=$(acquire)
-  local first
-  first=$(number)
-  ((first > 1000)) || fail "$output"
-  output=$(acquire)
-  [[ $(number) == "$first" && $(stored A) == "$first" ]] || fail "$first, then $(number), and $(stored A) is stored"
-}
-
 @test "fence: it is kept for 30 days after the last grant" {
   servers 1
-  acquire >/dev/null
+  takes "$TOKEN"
   assert_between 2591000000 "$(cli A pttl "$FENCE")" 2592000000
   # From the latest grant on.
   cli A pexpire "$FENCE" 60000 >/dev/null
   cli A del L >/dev/null
-  acquire >/dev/null
+  takes "$TOKEN"
   assert_between 2591000000 "$(cli A pttl "$FENCE")" 2592000000
 }
 
@@ -57,8 +35,8 @@ life() { cli "$1" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
   server_at_least 6 || skip 'this server knows no users (Redis 6)'
   servers 1
   cli A acl setuser default -hset >/dev/null
-  output=$(acquire)
-  [[ ${output%%$'\n'*} == granted && $(number) == 0 ]] || fail "$output"
+  takes "$TOKEN"
+  [[ ${lines[-2]} == 0 ]] || fail "$output"
 }
 
 # assert_fence_unusable VALUE TEXT: with that number stored no job runs, nothing is written, and redlock immediately says why.
@@ -73,7 +51,7 @@ assert_fence_unusable() {
   assert_no_key A L
 }
 
-@test "fence: a number that is none, or too large to grow, is told, and no job runs with it" {
+@test "fence: a number that is none, or too large to grow, or another kind of key, is told, and no job runs" {
   servers 1
   local value run_id
   for run_id in "$(life A)" 0123456789012345678901234567890123456789; do
@@ -88,10 +66,6 @@ assert_fence_unusable() {
   done
   cli A hset "$FENCE" value "$(head -c 20000 /dev/zero | tr '\0' 1)" >/dev/null
   assert_fence_unusable long '"20000 bytes"'
-}
-
-@test "fence: a key of another type in its place is told, and no job runs" {
-  servers 1
   cli A set "$FENCE" 7 >/dev/null
   assert_fence_unusable string 'a string'
   cli A del "$FENCE" >/dev/null
@@ -120,18 +94,11 @@ assert_fence_unusable() {
   [[ $output == 9000000000001 ]] || fail "$output"
 }
 
-@test "fence: it does not keep anybody from joining a lock, or from asking again" {
+@test "fence: it does not keep anybody from joining a lock" {
   servers 1
   run -0 "$REDLOCK" run L -- sh -c 'redis-cli -s "$1" hset "$2" value abc >/dev/null
     "$0" run L -- echo joined' "$REDLOCK" "$A_SOCKET" "$FENCE"
   [[ ${lines[-1]} == joined ]] || fail "$output"
-  cli A del "$FENCE" >/dev/null
-  output=$(acquire)
-  local first
-  first=$(number)
-  cli A hset "$FENCE" value abc >/dev/null
-  output=$(acquire)
-  [[ $(number) == "$first" ]] || fail "$output"
 }
 
 @test "fence: check tells of a number that cannot be used" {
@@ -232,22 +199,4 @@ rises() {
   local first=$last
   rises A
   ((last == first + 1)) || fail "$last after $first"
-}
-
-@test "fence: a commit of a number far ahead of a server's clock is refused there" {
-  servers 1
-  acquire >/dev/null
-  local number before
-  before=$(stored A)
-  commit() {
-    cli A eval "$(script_of commit)" 3 L 'redlock:{L}:holder' "$FENCE" "$TOKEN" "$1"
-  }
-  for number in 9007199254740991 20000000000000; do
-    [[ $(commit "$number") == not_committed$'\n'"$before" ]] || fail "$(commit "$number")"
-  done
-  [[ $(stored A) == "$before" ]]
-  [[ $(commit $((before + 5))) == committed && $(stored A) == $((before + 5)) ]]
-  # A number that cannot be read is not made one.
-  cli A hset "$FENCE" value abc >/dev/null
-  [[ $(commit $((before + 9))) == not_committed$'\n'0 && $(stored A) == abc ]]
 }

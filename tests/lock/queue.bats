@@ -76,31 +76,6 @@ refused_here() {
   return 1
 }
 
-@test "queue: of runs that come together, --max-waiting lets about as many wait" {
-  servers 3
-  hold
-  local each pids=() gave_up=0
-  for each in {1..8}; do
-    background "$REDLOCK" run --max-waiting 3 L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
-    pids+=("$BACKGROUND_PID")
-  done
-  # Those that go on have their places, and the others have left. Runs that come at the same moment do not all see the
-  # same waiters on the same servers: one more or one less may go on.
-  wait_until "$BOUND" queued_for_good 2 4
-  let_go
-  for each in "${pids[@]}"; do
-    await "$each"
-    [[ $status == 1 ]] && gave_up=$((gave_up + 1))
-  done
-  ((gave_up >= 4 && gave_up <= 6 && $(wc -l <"$SCRATCH/ran") == 8 - gave_up)) || fail "$gave_up gave up"
-}
-# queued_for_good LEAST MOST: this many of the runs live, and stand in the queue of every server.
-queued_for_good() {
-  local each alive=0
-  for each in "${pids[@]}"; do kill -0 "$each" 2>/dev/null && alive=$((alive + 1)); done
-  ((alive >= $1 && alive <= $2)) && queued "$alive"
-}
-
 @test "queue: a waiter that gives up leaves it: at the limit of -w, and by a signal" {
   servers 3
   hold
@@ -318,25 +293,6 @@ limited() {
   await -0 "$waits"
 }
 
-@test "queue: a flood of word is no flood of questions" {
-  servers 1
-  line_up one
-  local channel before began most
-  channel="redlock:{L}:wake:$(cli A zrange "$QUEUE" 0 0)"
-  before=$(evals A)
-  began=$(now_ms)
-  yes "publish $channel free" | head -n 3000 | cli A >/dev/null
-  # At most 32 rounds as fast as it can, each with a second question if a word comes during it, then ever fewer, down
-  # to one every 100 ms; and some that it would have begun by itself. The time is read after their number.
-  local seen
-  seen=$(evals A)
-  most=$((77 + ($(now_ms) - began) / 100))
-  ((seen - before <= most)) || fail "$seen after $before, at most $most more"
-  run ! gone "$one"
-  let_go
-  await -0 "$one" 20
-}
-
 @test "queue: a server that hangs up on whoever listens is not asked more often for it" {
   servers 1
   hold
@@ -351,27 +307,4 @@ limited() {
   seen=$(refusals "$waits")
   most=$((3 + ($(now_ms) - began) / 90))
   ((seen <= most)) || fail "$seen times within $(($(now_ms) - began)) ms"
-}
-
-@test "queue: each request forgets some of those whose time is over, and never looks at all of them" {
-  servers 1
-  line_up one
-  local name
-  name=$(waiter_of "$one")
-  plant A 200 1 -1 '{}'
-  local before
-  before=$(refusals "$one")
-  word A free "$name"
-  wait_until "$BOUND" refused_more "$one" "$before"
-  # 32 for each request; and it may have asked by itself.
-  assert_between $((200 - 32 * ($(refusals "$one") - before))) "$(planted A)" 168
-  # A run that does not join does not sweep.
-  before=$(planted A)
-  run -1 "$REDLOCK" run -n L -- true
-  [[ $(planted A) == "$before" ]]
-  # The others follow, and their records with them.
-  for before in {1..6}; do word A free "$name"; done
-  forgotten() { word A free "$name" && [[ $(planted A) == 0 ]]; }
-  wait_until "$BOUND" forgotten
-  [[ $(cli A zcard "$ALIVE") == 1 && $(cli A hlen "$WAITERS") == 1 ]]
 }

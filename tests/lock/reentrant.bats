@@ -50,16 +50,6 @@ lock_of() { cli "$1" get L; }
   (($(wc -l <<<"$stderr") == 4)) || fail "$stderr"
 }
 
-@test "reentrant: with -v an outer run that ends first gives the lock up, and the inner one releases it" {
-  servers 1
-  outliving -v
-  await "$OUTER"
-  assert_contains "$stderr" 'lock "L" was given up after '
-  refute_contains "$stderr" released
-  echo >"$SCRATCH/end"
-  wait_until_clean A
-}
-
 @test "reentrant: --no-reentrant gives the plain conflict" {
   servers 1
   run -1 "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true
@@ -114,13 +104,6 @@ names_inner() { [[ $("$REDLOCK" status --json L) == *'"message": "inner"'* ]]; }
 }
 cools() { [[ $(lock_of "$1") == cooling:* ]]; }
 
-@test "reentrant: with -v a run says that the lock cools down when the minimum hold is that of another one" {
-  servers 1
-  run -0 --separate-stderr "$REDLOCK" run -v L -- "$REDLOCK" run --min-hold 60s L -- true
-  assert_contains "$stderr" 'lock "L": the job ended after '
-  [[ $stderr == *', the lock cools down' ]] || fail "$stderr"
-}
-
 @test "reentrant: a release by the token while an inner run holds the lock does not free it: 1, and why" {
   servers 1
   run --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run L -- sh -c '"$0" release L "$REDLOCK_TOKEN"; echo "$?"
@@ -173,9 +156,7 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   [[ $(lock_of A) == theirs ]]
   # Nonsense.
   cli A del L
-  for held in x '::::' "$(printf 'a%.0s' {1..40}):x:y:4c" ' '; do
-    run -0 env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- true
-  done
+  run -0 env REDLOCK_HELD=:::: "$REDLOCK" run -n L -- true
 }
 
 @test "reentrant: who cannot be noted among the holders does not wait for its own ancestor: 69, and why" {

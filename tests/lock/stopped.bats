@@ -28,30 +28,6 @@ within() {
   (($(now_ms) - before < $1)) || fail "it took $(($(now_ms) - before)) ms"
 }
 
-@test "stopped: a killed writer keeps no reader out, whether it waits or not" {
-  servers 3
-  hold -s
-  waiter writer
-  stop_soon "$writer" KILL
-  within 12000 "$REDLOCK" run -s -n L -- true
-  within 12000 "$REDLOCK" run -s -w 20s L -- true
-}
-
-@test "stopped: a stopped writer keeps readers out for half a second" {
-  servers 3
-  hold -s
-  waiter writer
-  stop_soon "$writer" STOP
-  within 12000 "$REDLOCK" run -s -n L -- true
-  within 12000 "$REDLOCK" run -s -w 20s L -- true
-  # It has lost no more than that: it asks when it goes on, and then readers wait for it.
-  kill -CONT "$writer"
-  wait_until "$BOUND" queued 1
-  run -1 --separate-stderr "$REDLOCK" run -s -n L -- true
-  let_go
-  await -0 "$writer"
-}
-
 @test "stopped: a living writer keeps readers out, however often they ask" {
   servers 1
   hold -s
@@ -70,15 +46,27 @@ within() {
   await -0 "$writer"
 }
 
-@test "stopped: a killed or stopped waiter for the whole lock keeps no free slot" {
+@test "stopped: a killed or stopped waiter for the whole lock keeps out nobody who needs a part of it" {
   servers 3
-  hold --slots 3
-  local signal
-  for signal in KILL STOP; do
-    waiter whole
-    stop_soon "$whole" "$signal"
-    within 12000 "$REDLOCK" run --slots 3 -n L -- true
-    within 12000 "$REDLOCK" run --slots 3 -w 20s L -- true
+  local mode signal
+  for mode in -s '--slots 3'; do
+    # shellcheck disable=SC2086 # words
+    hold $mode
+    for signal in KILL STOP; do
+      waiter whole
+      stop_soon "$whole" "$signal"
+      # shellcheck disable=SC2086
+      within 12000 "$REDLOCK" run $mode -n L -- true
+      # shellcheck disable=SC2086
+      within 12000 "$REDLOCK" run $mode -w 20s L -- true
+    done
+    # It has lost no more than that: it asks when it goes on, and then others wait for it.
+    kill -CONT "$whole"
+    wait_until "$BOUND" queued 1
+    # shellcheck disable=SC2086
+    run -1 --separate-stderr "$REDLOCK" run $mode -n L -- true
+    let_go
+    await -0 "$whole"
   done
 }
 

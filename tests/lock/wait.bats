@@ -41,51 +41,6 @@ timed_conflict() {
   [[ $(cli A get L) == somebody ]]
 }
 
-@test "a waiter gets the lock when it expires, and soon: it goes by the time to live it was told" {
-  # The best of five tries counts: what else the machine does can only add to the time.
-  local try before expiry began
-  for try in 1 2 3 4 5; do
-    cli A set L somebody px 2500
-    before=$(now_ms)
-    expiry=$(cli A pttl L)
-    timed -0 "$REDLOCK" run -w 20 L -- bash -c 'echo "$EPOCHREALTIME"'
-    began=$((${output//[.,]/} / 1000))
-    ((began >= before + expiry)) || fail "$((before + expiry - began)) ms too soon"
-    # Pauses that only doubled would have become long.
-    ((began > before + expiry + 700)) || return 0
-  done
-  fail "$((began - before - expiry)) ms late, in attempt $try"
-}
-
-@test "a lock that is free in the last moment before the limit is got" {
-  # The deletion must come between the last regular question and the limit; a machine that is too
-  # slow for that gets another chance.
-  local try late limit
-  for try in 1 2 3 4 5; do
-    cli A set L somebody
-    limit=$(($(now_ms) + 1900))
-    background "$REDLOCK" run -w 1900ms L -- true
-    while (($(now_ms) < limit - 140)); do sleep 0.01; done
-    cli A del L
-    late=$(($(now_ms) - (limit - 60)))
-    await "$BACKGROUND_PID"
-    [[ $status != 0 ]] || return 0
-    assert_status 1
-    ((late > 0)) || fail "free $((-late)) ms before the last question, and not got" "$stderr"
-  done
-  skip 'this machine is too slow'
-}
-
-@test "waiting asks ever more rarely" {
-  cli A set L "$(printf '%040d' 0)" # a redlock has it, whose releases wake waiters
-  local before
-  before=$(evals A)
-  run -1 "$REDLOCK" run -w 2 L -- true
-  # Pauses of 100 ms, doubled each time, and a few rounds just before the limit: seven at most, with two
-  # requests each. Without the doubling there are forty requests.
-  assert_between 3 $(($(evals A) - before)) 17
-}
-
 @test "an unreachable server may come back within --server-wait" {
   kill_server A
   background "$REDLOCK" run -vv --server-wait 30s L -- echo in
@@ -144,22 +99,6 @@ timed_conflict() {
   # It has not been spared the question: it has carried it out, and the release after it.
   wait_until "$BOUND" eval '(($(evals A) >= before + 2))'
   assert_nothing_left A
-}
-
-@test "the limit reached while the server is gone is 69, while it answers 1" {
-  cli A set L somebody
-  timed_conflict 300ms
-  kill_server A
-  timed -69 "$REDLOCK" run -w 300ms --server-wait 5s L -- true
-}
-
-@test "off a terminal a conflict is silent, and so is a wait that ends well" {
-  cli A set L somebody
-  run --separate-stderr "$REDLOCK" run -n L -- true
-  [[ -z $output && -z $stderr ]] || fail "$output$stderr"
-  cli A set L somebody px 300
-  run -0 --separate-stderr "$REDLOCK" run L -- true
-  [[ -z $output && -z $stderr ]] || fail "$output$stderr"
 }
 
 @test "with -v a conflict says who holds the lock, and for how long" {

@@ -53,23 +53,6 @@ teardown() { stop_all; }
   await "$three"
 }
 
-# One that is stopped is passed over: the second one gets the lock when the turn of the first one ends.
-@test "woken: a first waiter that is stopped holds up the second one for half a second" {
-  servers 1
-  line_up one two
-  kill -STOP "$one"
-  wait_until "$BOUND" stopped "$one"
-  local before
-  before=$(now_ms)
-  let_go
-  await -0 "$two"
-  assert_contains "$stderr" 'the lock may be ours in 500 ms'
-  assert_between 0 $(($(began_at two) - before)) 15000
-  kill -CONT "$one"
-  await -0 "$one"
-  assert_no_overlap "$LOG"
-}
-
 @test "woken: under a tagged name with a prefix, over TCP, with a password and in another database" {
   servers 1 --tcp
   cli A config set requirepass secret >/dev/null
@@ -211,20 +194,4 @@ one_waits() {
   let_go
   await -0 "$one"
   heard_by A free "$(calls A | head -n 1 | sed 's/.*wake:\([0-9a-f]*\).*/\1/')"
-}
-
-@test "woken: a waiter for another program's key is seen, and asks by itself" {
-  servers 3
-  local server
-  for server in A B C; do cli "$server" set L somebody px 3600000 >/dev/null; done
-  waiter one
-  waiter two
-  waiting L
-  is 'l["state"], [w["pid"] for w in l["waiters"]]' "('foreign', [$one, $two])"
-  run -0 "$REDLOCK" status L
-  has 'L: held by another program (3 of 3 servers)' " waiting $(id -un)@$(uname -n) (pid $one, "
-  for server in A B C; do cli "$server" del L >/dev/null; done
-  await -0 "$one" 20
-  await -0 "$two" 20
-  assert_no_overlap "$LOG"
 }

@@ -120,7 +120,6 @@ listening() { [[ $(cli A pubsub channels "redlock:{$LOCK}:wake:*" | grep -c wake
 
 # until_when SERVER WAITER: prints until when the server counts that waiter, in ms since 1970.
 until_when() { cli "$1" zscore "$ALIVE" "$2"; }
-later() { (($(until_when "$1" "$2") > $3)); }
 
 # plant SERVER COUNT TICKET MS WHO: COUNT waiters stand in that queue, from this ticket on, and count for MS ms,
 # though there are no such processes: planted1, planted2 and so on. WHO is their record.

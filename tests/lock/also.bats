@@ -84,20 +84,6 @@ all_free() {
   [[ ! -e $SCRATCH/ran ]]
 }
 
-@test "also: -w is for all of them together" {
-  servers 1
-  LOCK=a start_job
-  LOCK=z start_job
-  local began=$EPOCHREALTIME
-  background "$REDLOCK" run -w 8 a --also z -- true
-  local waiter=$BACKGROUND_PID
-  nap 6
-  LOCK=a let_go
-  await -1 "$waiter"
-  # If the second lock had a limit of its own, it would take 14 s.
-  assert_between 7950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 13500
-}
-
 @test "also: the job ends when one of the locks is lost, whichever, with status 80" {
   servers 3
   local lock server named token fence
@@ -172,18 +158,6 @@ all_free() {
   [[ $(paste -sd ' ' "$SCRATCH/job.log") == 'TERM end' ]] || fail "$(cat "$SCRATCH/job.log")"
   cli A del a >/dev/null
   all_free
-}
-
-@test "also: --max-runtime begins with the job" {
-  servers 1
-  LOCK=z start_job
-  background "$REDLOCK" run --max-runtime 1s a --also z -- sh -c 'echo x >"$0"; sleep 60' "$SCRATCH/began"
-  local run=$BACKGROUND_PID
-  nap 1.2
-  gone "$run" && fail 'it ended before its job began'
-  LOCK=z let_go
-  wait_for "$SCRATCH/began"
-  await -124 "$run"
 }
 
 @test "also: what cannot be is refused" {

@@ -37,7 +37,8 @@ held_on() {
   queued 2
   [[ ! -s $LOG ]] || fail "a waiter got in:" "$(<"$LOG")"
   run "$REDLOCK" status L
-  has 'L: held for maintenance (3 of 3 servers)' " message exit 3 of bash -c " " by $me" ' to end it now: redlock release --force L'
+  has 'L: held for maintenance (3 of 3 servers)' " message exit 3 of bash -c " " by $me" \
+    ' to end it now: redlock release --force L'
   run "$REDLOCK" status --json L
   is 'l["state"], l["holder"]["maintenance"], l["holds"]' "('held', True, 1)"
   run -1 "$REDLOCK" run -n L -- true

@@ -210,15 +210,6 @@ ends_before_the_lease() {
   wait_until "$BOUND" has_no_keys A
 }
 
-@test "at release: the server comes back within a moment, and the release succeeds" {
-  background "$REDLOCK" run -vv --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
-  wait_for_line "$BACKGROUND_ERR" 'release: did not answer'
-  resume_server A
-  await -7 "$BACKGROUND_PID"
-  refute_contains "$stderr" 'could not be confirmed'
-  assert_nothing_left A
-}
-
 @test "a full stderr that nobody reads stops neither renewals nor the job" {
   mkfifo "$SCRATCH/full"
   exec 8<>"$SCRATCH/full"

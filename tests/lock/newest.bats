@@ -159,23 +159,6 @@ PY
   assert_contains "$stderr" 'does not let us replace older waiters, so --newest may have no effect'
 }
 
-@test "newest: without the permission for the queue, one line says that it has no effect" {
-  acl_of_page
-  of_lock nightly-backup
-  start_server A
-  cli A acl setuser "${ACL[@]}" >/dev/null
-  cli A acl setuser cron resetkeys "~$LOCK" "~redlock:{$LOCK}:holder" "~redlock:{$LOCK}:fence" \
-    "~redlock:{$LOCK}:dead" >/dev/null
-  export REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}
-  SERVERS=(A)
-  hold
-  run -1 --separate-stderr "$REDLOCK" run --newest -w 3 "$LOCK" -- true
-  count_text <(echo "$stderr") 'does not let us replace older waiters, so --newest may have no effect'
-  ((COUNT == 1)) || fail "$COUNT times: $stderr"
-  run --separate-stderr "$REDLOCK" run -w 3 "$LOCK" -- true
-  refute_contains "$stderr" 'no effect'
-}
-
 # ---- --build -------------------------------------------------------------------------------------
 
 # build -STATUS NUMBER [STATUS]: redlock ends with that status; a job of that build, if it runs, with the second one.

@@ -186,54 +186,6 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
   assert_ran holder two one
 }
 
-@test "order: waiters that may not listen have their turns like others" {
-  needs_users
-  servers 1
-  cli A acl setuser cron on '>password' '~*' "${CHANNELS[@]}" +@all -subscribe >/dev/null
-  local deaf="env REDLOCK_SERVERS=unix://cron:password@${A_URI#unix://}"
-  hold
-  # shellcheck disable=SC2086 # words
-  join one $deaf
-  waiter two
-  # shellcheck disable=SC2086
-  join three $deaf
-  released
-  ends_well one
-  in_time one
-  ends_well two three
-  assert_ran holder one two three
-}
-
-# ---- servers that forget, and wake-ups that are lost -------------------------------------------------
-
-@test "order: servers that were restarted empty learn the old order" {
-  servers 3
-  local name server other before
-  for server in A B C; do cli "$server" set L somebody px 600000 >/dev/null; done
-  for name in one two three; do waiter "$name"; done
-  before=$(cli A zrange "$QUEUE" 0 -1 withscores)
-  local callers=("$(waiter_of "$three")" "$(waiter_of "$two")" "$(waiter_of "$one")")
-  all_back() { # they ask there, in the wrong order
-    for name in "${callers[@]}"; do
-      word "$other" free "$name"
-      nap 0.05
-    done
-    [[ $(waiters "$server") == 3 ]]
-  }
-  for server in A B C; do
-    other=B
-    [[ $server != B ]] || other=A
-    restart_server "$server"
-    cli "$server" set L somebody px 600000 >/dev/null # or it would grant it to them
-    wait_until "$BOUND" all_back
-    [[ $(cli "$server" zrange "$QUEUE" 0 -1 withscores) == "$before" ]] || fail "$(cli "$server" zrange "$QUEUE" 0 -1 withscores)"
-  done
-  for server in A B C; do cli "$server" del L >/dev/null; done
-  for server in A B C; do cli "$server" eval "$(script_of hand_on)" 1 L 'redlock:{L}:' '' >/dev/null; done
-  ends_well one two three
-  assert_ran one two three
-}
-
 # ---- what the keys say ---------------------------------------------------------------------------------
 
 # ask [WAITER TICKET]: asks A for the lock as this waiter; prints the first words of the answer.
@@ -312,23 +264,6 @@ miss() {
   cli A del "$TURN" >/dev/null
 }
 
-@test "order: whoever asks gives the turn to the first waiter that is alive; one that missed it leaves until it asks" {
-  servers 1
-  plant A 3 1000 20000 '{}' # they have just asked
-  ears 3
-  answers 'turn planted1'
-  assert_between 1 "$(cli A pttl "$TURN")" 500
-  miss planted1
-  answers 'turn planted2'
-  miss planted2 planted3
-  # All of them were called: the lock is anybody's.
-  answers granted
-  # The first one asks while the lock is held, and has its turn again.
-  cli A set L somebody px 60000 >/dev/null
-  answers refused planted1 1000
-  answers 'turn planted1'
-}
-
 # ears COUNT: planted1, planted2 and so on hear what the server says to them, and say nothing.
 ears() {
   local number channels=()
@@ -377,6 +312,10 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
   cli A set L somebody px 60000 >/dev/null
   answers refused planted2 1001
   stand_in_queue planted{2..4}
+  # And have their turns again.
+  cli A del "$TURN" >/dev/null
+  answers 'turn planted2'
+  assert_between 1 "$(cli A pttl "$TURN")" 500
 }
 
 @test "order: who may not remove the dead gives the turn to the next one alive all the same" {
@@ -408,35 +347,4 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
   are_soon_over planted{35..162}
   miss planted{35..162}
   answers 'turn planted163'
-}
-
-@test "order: nothing is left when everybody has gone, of the killed for 20 s" {
-  servers 3
-  line_up one two three
-  local dead server
-  dead=$(waiter_of "$three")
-  kill -TERM "$one"
-  await "$one"
-  kill -KILL "$three"
-  released
-  ends_well two
-  for server in A B C; do
-    gone_but_dead() { [[ -z $(in_queue "$server") || $(in_queue "$server") == "$dead" ]] && lacks_key "$server" L; }
-    wait_until 12 gone_but_dead # long before that time is over
-    local key left
-    for key in "$QUEUE" "$ALIVE" "$WAITERS"; do
-      left=$(cli "$server" pttl "$key")
-      ((left == -2 || (0 <= left && left <= 20000))) || fail "$key stays for $left ms"
-    done
-    left=$(cli "$server" pttl "$TURN")
-    ((left == -2 || (0 <= left && left <= 500))) || fail "$TURN stays for $left ms"
-    cli "$server" del "$QUEUE" "$ALIVE" "$WAITERS" "$TURN" >/dev/null
-  done
-  # Immediately if nobody was killed.
-  line_up one two
-  kill -TERM "$two"
-  await "$two"
-  released
-  ends_well one
-  for server in A B C; do wait_until 12 has_no_keys "$server"; done
 }

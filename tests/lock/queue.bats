@@ -129,24 +129,6 @@ refused_here() {
   refute_contains "$(calls A)" "$dead"
 }
 
-@test "queue: nor does a dead one that still counts: the turn goes to the first that listens" {
-  servers 3
-  line_up one
-  local dead
-  dead=$(waiter_of "$one")
-  waiter two
-  kill -KILL "$one"
-  wait_gone "$one"
-  wait_until "$BOUND" listening 1
-  [[ $(cli A zcard "$QUEUE") == 2 ]]
-  local server
-  for server in A B C; do wait_until "$BOUND" long_silent "$server" "$dead"; done
-  let_go
-  await -0 "$two"
-  assert_contains "$stderr" 'the lock is free, and it is our turn'
-  refute_contains "$stderr" 'the lock may be ours'
-}
-
 # ---- where there is no queue ---------------------------------------------------------------------
 
 # asked_on SERVER BEFORE: the waiter has had several rounds there since evals was BEFORE.

@@ -113,11 +113,13 @@ has_waiters() { [[ $(answer A zcard 'redlock:{L}:queue') == "$1" ]]; }
 }
 
 @test "redisson: renewals raise the ttl and never cut it; a minimum hold cools; the ttl is never -1" {
+  local before
   hold --ttl 1s
   outlast A L
   lives A L 1 1000
   cli A pexpire L 9000 >/dev/null
-  await_renewal_of_holder
+  before=$(calls_of A pttl) # it looks at the ttl at each renewal
+  wait_until "$BOUND" has_more_pttl "$before"
   lives A L 5000 9000
   finish
   "$REDLOCK" run --min-hold 2s L -- true
@@ -125,12 +127,6 @@ has_waiters() { [[ $(answer A zcard 'redlock:{L}:queue') == "$1" ]]; }
   lives A L 1 3000
   [[ -n $(theirs A) ]] || fail "Redisson got a lock that cools"
   wait_until "$BOUND" lacks_key A L
-}
-# await_renewal_of_holder: it looks at the ttl at each renewal.
-await_renewal_of_holder() {
-  local before
-  before=$(calls_of A pttl)
-  wait_until "$BOUND" has_more_pttl $((before + 1))
 }
 has_more_pttl() { (($(calls_of A pttl) > $1)); }
 @test "redisson: acquire, renew and release by token, which need no --as; a keeper; a maintenance hold" {
@@ -272,27 +268,6 @@ subscribed() { [[ $(cli "$1" pubsub numsub "$CHANNEL" | tail -n 1) == 1 ]]; }
 }
 two_listen() { [[ $(cli A pubsub numsub "$CHANNEL" | tail -n 1) == 2 ]]; }
 
-@test "redisson: redlock and Redisson in turn, 20 sections each, never two at the same time" {
-  local log=$SCRATCH/log job=$BATS_TEST_TMPDIR/redisson
-  cat >"$job" <<'JOB'
-for i in $(seq 20); do
-  while [ -n "$(redis-cli -s "$1" eval "$2" 1 L 30000 a:1)" ]; do sleep 0.01; done
-  echo "start r" >>"$4"; sleep 0.01; echo "end r" >>"$4"
-  redis-cli -s "$1" eval "$3" 2 L 'redisson_lock__channel:{L}' 0 30000 a:1 >/dev/null
-  sleep 0.01
-done
-JOB
-  background sh "$job" "$A_SOCKET" "$LOCK_SCRIPT" "$UNLOCK_SCRIPT" "$log"
-  local other=$BACKGROUND_PID i
-  for i in {1..20}; do
-    "$REDLOCK" run L -- sh -c 'echo "start s" >>"$0"; sleep 0.01; echo "end s" >>"$0"' "$log"
-  done
-  await -0 "$other" 60
-  [[ $(grep -c start "$log") == 40 ]] || fail "$(cat "$log")"
-  assert_no_overlap "$log"
-  assert_nothing_left A
-}
-
 @test "redisson: a RedissonRedLock on three servers, which has another ID on each, is held, not undecided" {
   servers 3
   theirs A a:1
@@ -382,6 +357,17 @@ JOB
   run -0 "$REDLOCK" status L
   assert_contains "$output" 'this redlock runs with --as redisson'
   [[ $(answer A type L) == string ]] || fail "$(cli A type L)"
+}
+
+@test "redisson: by flag and file" {
+  unset REDLOCK_AS
+  run -64 --separate-stderr "$REDLOCK" run --as java L -- true
+  assert_contains "$stderr" 'redlock or redisson'
+  printf 'as = "redisson"\n' >"$SCRATCH/file"
+  run -0 "$REDLOCK" run --config "$SCRATCH/file" L -- redis-cli -s "$A_SOCKET" type L
+  [[ $output == hash ]] || fail "$output"
+  run -0 "$REDLOCK" run --config "$SCRATCH/file" --as redlock L -- redis-cli -s "$A_SOCKET" type L
+  [[ $output == string ]] || fail "$output"
 }
 
 # ---- Cluster -------------------------------------------------------------------------------------

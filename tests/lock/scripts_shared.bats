@@ -103,17 +103,7 @@ expired() { (($(cli A zscore "${LINE}alive" "$1") < $(now_ms))); }
 $(slot 1 3 b) $(slot 2 3 c)"
 }
 
-@test "scripts: a slot that was taken by force, or is taken: no late request and no repair gives it away" {
-  local token
-  for token in "$(slot 1 3 b)" "$(reader b)"; do
-    cli A set "$DEAD" "$(reader z) $token" px 60000
-    take "$token"
-    told "refused revoked:$token"
-    answer_of repair_shared 5 L "$HOLDER" "$FENCE" "$DEAD" "$READERS" "$token" 60000 '{}'
-    told "refused revoked:$token"
-    assert_no_key A L
-  done
-  cli A del "$DEAD"
+@test "scripts: a slot that is taken, or being taken by force: no late request and no repair gives it away" {
   take "$(slot 1 3 c)"
   answer_of repair_shared 5 L "$HOLDER" "$FENCE" "$DEAD" "$READERS" "$(slot 1 3 d)" 60000 '{}'
   told "refused $(slot 1 3 c)"

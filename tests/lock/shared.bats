@@ -242,20 +242,6 @@ as_flock() {
   run -0 "$REDLOCK" run -n L -- true
 }
 
-@test "shared: a keeper keeps a reader's place, and releases it" {
-  servers 3
-  sleep 60 3>&- &
-  local pid=$! token
-  STARTED+=("$pid")
-  token=$(shared_token --ttl 1s --keep-for "$pid")
-  outlast A L
-  outlast A L
-  has_key A L && reads A 1 || fail "it was not renewed"
-  kill "$pid"
-  wait_until_clean A B C
-  run -80 "$REDLOCK" release L "$token"
-}
-
 # ---- what a server forgets ---------------------------------------------------------------------
 
 @test "shared: a reader comes back to a server that forgot it, and joins those that read there" {

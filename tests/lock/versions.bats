@@ -64,20 +64,6 @@ excludes() {
 }
 @test "versions: two protocols exclude each other, and name the holder" { both_ways excludes; }
 
-@test "versions: of a crowd of both, one job runs at a time, and the fencing number rises" {
-  local i program pids=()
-  for i in {1..5}; do
-    for program in "$REDLOCK" "$LATER_REDLOCK"; do
-      background "$program" run L -- bash -c 'echo "start $REDLOCK_FENCE" >>"$0"; read -rt 0.02 <>"$NAP"; echo end >>"$0"' "$LOG"
-      pids+=("$BACKGROUND_PID")
-    done
-  done
-  for i in "${pids[@]}"; do await -0 "$i" 60; done
-  assert_no_overlap "$LOG"
-  [[ $(grep -c start "$LOG") == 10 ]] || fail "$(<"$LOG")"
-  sed -n 's/^start //p' "$LOG" | sort -nuc || fail "$(<"$LOG")"
-}
-
 wait_in_queue() {
   REDLOCK=$1 hold
   REDLOCK=$2 waiter one
@@ -271,18 +257,6 @@ held_by() {
     run -0 --separate-stderr "$REDLOCK" status L
     for server in A B C; do [[ $(cli "$server" get L) == "$value" ]] || fail "$server: $(cli "$server" get L)"; done
   done
-}
-
-@test "versions: a holder that finds such a value has lost its lock, stops its job and leaves the value" {
-  local value server
-  job "$REDLOCK" --ttl 3s
-  for server in A B C; do wait_for_key "$server" L; done
-  value=retired:$(cli A get L)
-  everywhere set L "$value" px 600000
-  await -80 "$BACKGROUND_PID"
-  assert_contains "$stderr" 'lock "L" was lost, stopping the job'
-  gone "$JOB"
-  for server in A B C; do [[ $(cli "$server" get L) == "$value" ]] || fail "$server: $(cli "$server" get L)"; done
 }
 
 @test "versions: unknown fields beside the lock stay, and its number goes on" {

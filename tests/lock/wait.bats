@@ -15,9 +15,6 @@ teardown() { stop_all; }
 
 SLACK=15000 # milliseconds a loaded machine may take for what should take none
 
-# on_terminal ARG…: runs redlock with these on a terminal of its own; sets $output and $status.
-on_terminal() { run script -qec "$(printf '%q ' "$REDLOCK" "$@")" /dev/null </dev/null; }
-
 # timed_conflict LIMIT: somebody else has the lock L until the limit; as often as twenty times while the
 # machine is too slow for the server to say so by then, which is 69.
 timed_conflict() {
@@ -79,14 +76,6 @@ timed_conflict() {
   assert_one_line "$stderr" "$BLACK_HOLE_URI"
 }
 
-@test "a server that goes away while we wait ends it after --server-wait" {
-  cli A set L somebody
-  background "$REDLOCK" run -vv --server-wait 300ms L -- true
-  wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
-  kill_server A
-  await -69 "$BACKGROUND_PID"
-}
-
 @test "-w bounds a server that is stopped, and nothing is left when it wakes" {
   run -0 "$REDLOCK" run other -- true # A knows the scripts
   local before
@@ -114,22 +103,9 @@ timed_conflict() {
   assert_contains "$stderr" '; waiting'
 }
 
-@test "with -v a key of another program's is called that, also one of another type, which stays" {
-  cli A set L somebody
-  run --separate-stderr "$REDLOCK" run -v -n L -- true
-  assert_contains "$stderr" 'held by another program' 'never expires'
-  refute_contains "$stderr" somebody
-  cli A del L
-  cli A rpush L one two
-  run -1 --separate-stderr "$REDLOCK" run -v -n L -- true
-  assert_contains "$stderr" "held by another program (its key is a Redis list, not a lock of redlock's)"
-  [[ $(cli A llen L) == 2 ]]
-}
-
 @test "on a terminal a conflict says who holds the lock, in one line" {
   LOGNAME=someone hold
-  on_terminal run -n L -- true
-  assert_status 1
+  run on_terminal 200 "$REDLOCK" run -n L -- true
   assert_contains "$output" 'lock "L" is held by someone@'
   [[ ${#lines[@]} == 1 ]] || fail "$output"
 }

@@ -91,7 +91,6 @@ queued() {
   local server
   for server in "${SERVERS[@]:-A}"; do [[ $(answer "$server" zcard "$QUEUE") == "$1" ]] || return 1; done
 }
-queued_at_least() { (($(waiters "$1") >= $2)); }
 SOON=10 # seconds: a waiter that does not leave is forgotten after 20 s
 nobody_waits() { queued 0; }
 assert_nobody_waits() { nobody_waits || fail "somebody waits: $(in_queue A)"; }

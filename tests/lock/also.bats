@@ -222,9 +222,6 @@ stubborn_job_with_both() {
   job=$(<"$SCRATCH/job")
 }
 
-# child_of PID: sets CHILD to its first child.
-child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
-
 @test "also: if the job must be killed, the other locks are released all the same" {
   servers 1
   local lock job began
@@ -244,9 +241,7 @@ child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
 @test "also: somebody kills the redlock of a later lock: the job dies immediately, and a message says why" {
   servers 1
   job_with_both
-  child_of "$TOP"   # the worker of a
-  child_of "$CHILD" # the redlock of m
-  kill -KILL "$CHILD"
+  kill -KILL "$(child_of "$(child_of "$TOP")")" # below the worker of a
   await -137 "$TOP"
   assert_contains "$stderr" 'redlock: lock "m": redlock was killed, stopping the job'
   all_free
@@ -256,11 +251,8 @@ child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
   servers 1
   local job pid began
   stubborn_job_with_both
-  child_of "$TOP"   # the worker of a
-  child_of "$CHILD" # the redlock of m
-  pid=$CHILD
-  child_of "$pid"   # its worker
-  kill -STOP "$CHILD" "$pid"
+  pid=$(child_of "$(child_of "$TOP")") # the redlock of m, below the worker of a
+  kill -STOP "$(child_of "$pid")" "$pid"
   began=$(now_ms)
   "$REDLOCK" release --force --yes --quiet a
   wait_gone "$job"

@@ -32,26 +32,19 @@ clocked() {
   export REDLOCK_SERVERS="${REDLOCK_SERVERS-} $uri"
 }
 
-# lives_for SERVER LEAST MOST: the lock's time to live there, in ms.
-lives_for() {
-  local left
-  left=$(answer "$1" pttl L)
-  ((left >= $2 && left <= $3))
-}
-
 @test "clocks: set back, the next renewal gives the lock the life that its holder asked for" {
   clocked A 0
   start_job --ttl 2s
   set_clock A -3600
-  wait_until "$BOUND" lives_for A 1 2000
+  wait_until "$BOUND" lives A L 1 2000
 }
 
-# place_lives_for SERVER LEAST MOST: likewise the place of the lock's only reader, and the lock.
+# place_lives_for SERVER LEAST MOST: the lock and the place of its only reader have that many ms to live.
 place_lives_for() {
   local place clock
   mapfile -t place < <(cli "$1" zrange 'redlock:{L}:readers' 0 0 withscores)
   mapfile -t clock < <(cli "$1" time)
-  ((place[1] - clock[0] * 1000 >= $2 && place[1] - clock[0] * 1000 <= $3 + 1000)) && lives_for "$@"
+  ((place[1] - clock[0] * 1000 >= $2 && place[1] - clock[0] * 1000 <= $3 + 1000)) && lives "$1" L "$2" "$3"
 }
 
 @test "clocks: set back, the next renewal of a reader gives its place the right life" {
@@ -68,7 +61,7 @@ place_lives_for() {
   wait_for "$SCRATCH/started"
   set_clock A -3600
   # The inner one renews every 5 s, the outer one three times in 2 s.
-  wait_until "$BOUND" lives_for A 11000 13000
+  wait_until "$BOUND" lives A L 11000 13000
 }
 
 @test "clocks: history has the true times of what happened after a clock was set back" {

@@ -51,8 +51,7 @@ herd() {
   hold
   cli C set L left-over px 600000 >/dev/null
   cut_off 1
-  waiting_for_it() { background "$REDLOCK" run -w 20s L -- true; }
-  waiting_for_it
+  background "$REDLOCK" run -w 20s L -- true
   let_go
   await -0 "$BACKGROUND_PID" 15
   assert_contains "$(<"$SCRATCH/background.$CUT_OFF.err")" 'held by another program'

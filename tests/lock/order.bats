@@ -15,12 +15,12 @@ teardown() { stop_all; }
 
 LATE=4000 # ms, what a loaded machine may make of half a second. A waiter that nobody called asks after some 5 s.
 
-# join NAME [COMMAND…]: a run waits for the lock, and then writes "start NAME TIME" and "end NAME TIME" to $LOG; sets
-# the variable NAME to its PID. The COMMAND runs redlock: env, and variables. Returns when it stands in every queue.
+# join NAME: a run waits for the lock, and then writes "start NAME TIME" and "end NAME TIME" to $LOG; sets
+# the variable NAME to its PID. Returns when it stands in every queue.
 join() {
   local before
   before=$(waiters A)
-  background "${@:2}" "$REDLOCK" run "$LOCK" -- bash -c 'echo "start $1 $((${EPOCHREALTIME/[.,]/} / 1000))" >>"$0"
+  background "$REDLOCK" run "$LOCK" -- bash -c 'echo "start $1 $((${EPOCHREALTIME/[.,]/} / 1000))" >>"$0"
     echo "end $1 $((${EPOCHREALTIME/[.,]/} / 1000))" >>"$0"' "$LOG" "$1"
   declare -g "$1=$BACKGROUND_PID"
   wait_until "$BOUND" queued $((before + 1))

@@ -256,25 +256,6 @@ limited() {
   await -0 "$one"
 }
 
-@test "queue: thousands in it who are not there: looking and waiting take no longer" {
-  servers 1
-  hold
-  plant A 5000 1 15000 '{"user":"u","host":"h","pid":7}'
-  background "$REDLOCK" run -vv L -- true
-  local waits=$BACKGROUND_PID
-  wait_until "$BOUND" queued_at_least A 5001
-  timed_below 2000 -0 "$REDLOCK" status L
-  [[ $(grep -cF 'u@h (pid 7)' <<<"$output") == 5 ]] || fail "$output"
-  has ' and 4996 more'
-  timed_below 2000 -0 "$REDLOCK" list
-  has ' 5001 '
-  waiting L
-  is 'l["waiting"], len(l["waiters"])' '(5001, 20)'
-  end_hold
-  word A free "$(waiter_of "$waits")" # or it asks within 5 s
-  await -0 "$waits"
-}
-
 @test "queue: a server that hangs up on whoever listens is not asked more often for it" {
   servers 1
   hold

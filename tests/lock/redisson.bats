@@ -34,9 +34,6 @@ theirs() { cli "$1" eval "$LOCK_SCRIPT" 1 L 30000 "${2-$ID}"; }
 # unlock SERVER [ID]: Redisson unlocks L; prints 1.
 unlock() { cli "$1" eval "$UNLOCK_SCRIPT" 2 L "$CHANNEL" 0 30000 "${2-$ID}"; }
 
-# finish: lets the holder go; it ends well.
-finish() { end_hold -0; }
-
 # listen SERVER CHANNEL…: $HEARD gets what Redisson hears there.
 listen() {
   local -n listen_socket=${1}_SOCKET
@@ -58,17 +55,11 @@ listen() {
   left=$(theirs A)
   ((left > 20000 && left <= 30000)) || fail "Redisson waits for $left ms"
   [[ $(answer A hlen L) == 1 ]] || fail "$(cli A hgetall L)"
-  finish
+  end_hold -0
   assert_no_key A L
   [[ -z $(theirs A) ]] || fail "it is not free"
   wait_until "$BOUND" has_texts "$HEARD" message 2
   assert_contains "$(tr '\n' ' ' <"$HEARD")" "message $CHANNEL 0 message $CHANNEL:$ID 0"
-}
-
-@test "redisson: a name with a tag has channels of its own" {
-  listen A 'redisson_lock__channel:{a}L'
-  "$REDLOCK" run '{a}L' -- true
-  wait_until "$BOUND" has_text "$HEARD" message
 }
 
 @test "redisson: re-entrancy, --also, -n, -w, queue, --once, fence, history, as always" {
@@ -83,7 +74,7 @@ listen() {
   local first=$BACKGROUND_PID
   background "$REDLOCK" run L -- sh -c 'echo second $REDLOCK_FENCE'
   wait_until "$BOUND" has_waiters 2
-  finish
+  end_hold -0
   await "$first" && assert_status 0
   [[ $output == "first $((fence + 2))" ]] || fail "$output"
   await "$BACKGROUND_PID" && assert_status 0
@@ -121,7 +112,7 @@ has_waiters() { [[ $(answer A zcard 'redlock:{L}:queue') == "$1" ]]; }
   before=$(calls_of A pttl) # it looks at the ttl at each renewal
   wait_until "$BOUND" has_more_pttl "$before"
   lives A L 5000 9000
-  finish
+  end_hold -0
   "$REDLOCK" run --min-hold 2s L -- true
   [[ $(answer A hkeys L) == cooling:r*:0 ]] || fail "$(cli A hgetall L)"
   lives A L 1 3000
@@ -296,7 +287,7 @@ two_listen() { [[ $(cli A pubsub numsub "$CHANNEL" | tail -n 1) == 2 ]]; }
   cli B eval 'redis.call("del", KEYS[1]); return redis.call("hset", KEYS[1], ARGV[1], 1)' 1 L x:1 >/dev/null
   outlast A L
   [[ $(cli B hgetall L) == $'x:1\n1' ]] || fail "$(cli B hgetall L)"
-  finish
+  end_hold -0
   wait_until_clean A C
 }
 

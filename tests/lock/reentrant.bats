@@ -18,9 +18,6 @@ outliving() {
   wait_for "$SCRATCH/inside"
 }
 
-# lock_of SERVER: prints what its key L holds.
-lock_of() { cli "$1" get L; }
-
 @test "reentrant: the same lock inside runs immediately, with the same token and fence, at any depth" {
   local n
   for n in 1 3; do
@@ -65,10 +62,10 @@ lock_of() { cli "$1" get L; }
   outliving --ttl 2s
   wait_for_key A L
   local token
-  token=$(lock_of A)
+  token=$(cli A get L)
   await -0 "$OUTER"
   outlast A L # the inner one renews it
-  [[ $(lock_of A) == "$token" ]] || fail "the key: $(lock_of A)"
+  [[ $(cli A get L) == "$token" ]] || fail "the key: $(cli A get L)"
   run -1 "$REDLOCK" run -n L -- true
   echo >"$SCRATCH/end"
   wait_until_clean A B C
@@ -120,7 +117,7 @@ names_inner() { [[ $("$REDLOCK" status --json L) == *'"message": "inner"'* ]]; }
   await "$OUTER"
   cli A set L theirs px 60000
   wait_until "$BOUND" no_job
-  [[ $(lock_of A) == theirs ]]
+  [[ $(cli A get L) == theirs ]]
 }
 no_job() { gone "$(<"$SCRATCH/inside")"; }
 
@@ -136,7 +133,7 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   # Held by somebody else.
   cli A set L theirs px 60000
   run -1 env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- true
-  [[ $(lock_of A) == theirs ]]
+  [[ $(cli A get L) == theirs ]]
   # Nonsense.
   cli A del L
   run -0 env REDLOCK_HELD=:::: "$REDLOCK" run -n L -- true

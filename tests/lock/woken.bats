@@ -13,26 +13,6 @@ teardown() { stop_all; }
 
 # ---- who is woken ------------------------------------------------------------------------------
 
-@test "woken: word makes a waiter ask immediately, however long it would rest" {
-  servers 1
-  line_up one
-  local channel round before
-  channel="redlock:{L}:wake:$(cli A zrange "$QUEUE" 0 0)"
-  # By itself it asks every 1.7 s.
-  local began=$SECONDS
-  for round in {1..20}; do
-    before=$(refusals "$one")
-    cli A publish "$channel" free >/dev/null
-    wait_until "$BOUND" refused_more "$one" "$before"
-  done
-  assert_between 0 $((SECONDS - began)) 20
-  # What it asked by itself may have been refused before it heard the last word.
-  heard_all() { [[ $(grep -c 'the lock is free, and it is our turn' "$SCRATCH/background.$one.err") == 20 ]]; }
-  wait_until "$BOUND" heard_all
-  # And it stays the holder's.
-  [[ $(<"$LOG") == 'start holder' ]] || fail "$(<"$LOG")"
-}
-
 # With more servers a waiter may have the lock from the others, and be gone, before this one hears of the
 # release.
 @test "woken: a release wakes the first one, and tells the second one to be ready" {

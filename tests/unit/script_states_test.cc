@@ -237,7 +237,7 @@ TEST_CASE("scripts: a build against the last successful one, whether the lock is
 }
 
 TEST_CASE("scripts: a waiter with --newest against the newest one, in each of its states") {
-  for (const std::string state : {"waits", "has", "died", "left"}) {
+  for (const std::string state : {"waits", "has", "silent", "died", "left"}) {
     for (const int builds : {0, -1, 1}) {  // ours is the same, or lower, or higher
       for (const lock::Ticket ticket : {lock::Ticket{10}, lock::Ticket{30}}) {
         INFO(state, " ", builds, " ", ticket);
@@ -262,9 +262,9 @@ TEST_CASE("scripts: a waiter with --newest against the newest one, in each of it
           newest.ask(server, lock::op::LeaveQueue{.has_lock = true});
         }
         if (state == "left") newest.ask(server, lock::op::LeaveQueue{});
-        if (state == "died") {
+        if (state == "silent" || state == "died") {
           server.asleep.insert(newest.context.waiter);
-          server.pass(25s);
+          server.pass(state == "died" ? 25s : 1s);
         }
         server.heard.clear();
         const lock::Answer answer = ours.acquire(server, mine);

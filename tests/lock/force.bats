@@ -340,15 +340,10 @@ SCENARIO
 
 @test "force: waiting can be interrupted" {
   everywhere set L $TOKEN px 600000
-  scenario <<'SCENARIO'
-at = Terminal("bash")
-at.type('"$REDLOCK" release --force --yes --wait L\n')
-at.expect('lock "L" is revoked from its holder')
-at.type(CTRL_C)
-at.prompt()
-assert at.status() == 130
-at.hang_up()
-SCENARIO
+  background "$REDLOCK" release --force --yes --wait L
+  wait_for_line "$BACKGROUND_ERR" 'lock "L" is revoked from its holder'
+  kill -INT "$BACKGROUND_PID"
+  await -130 "$BACKGROUND_PID"
 }
 
 @test "force: --wait ends when the time to live has passed, and when somebody else has the lock" {

@@ -45,7 +45,11 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 @test "hold: a quorum of five servers, one of them down" {
   servers 5
   kill_server B
+  local before
+  before=$(evals A)
   run_hold --for 2h L
+  # It does not ask again and again for the one that is down.
+  assert_between 1 $(($(evals A) - before)) 9
   for server in A C D E; do
     wait_for_key "$server" L
     [[ -z $(cli "$server" set L foreign NX PX 1000) ]]
@@ -54,6 +58,14 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
   kept_out L
   force -0 L
   assert_free L
+}
+
+@test "hold: five servers, one of them hangs" {
+  servers 5
+  pause_server C
+  run_hold --for 2h --server-timeout 300ms L
+  kept_out --server-timeout 300ms L
+  resume_server C
 }
 
 @test "hold: a server that refused at first, or lost the lock, gets it" {

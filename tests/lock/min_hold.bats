@@ -34,6 +34,14 @@ teardown() { stop_all; }
   run -1 "$REDLOCK" run -n L -- true
 }
 
+@test "min-hold: a server that was restarted empty gets the key back for the rest of it" {
+  servers 3
+  start_job --ttl 2s --min-hold 60s
+  restart_server B
+  wait_for_key B L
+  assert_between 30000 "$(cli B pttl L)" 60000
+}
+
 @test "min-hold, hold-on-failure: a server that is slower than the job, and knows no script, keeps the lock, too" {
   servers 3
   delay_proxy "$A_SOCKET" 50

@@ -39,8 +39,8 @@ on_five_with_one_down() {
   SERVERS=(A B C D)
 }
 
-# three_of_them: three with --newest come, and one without it between them.
-three_of_them() {
+@test "newest: only the newest goes on; a waiter without it keeps its place; five servers, one down" {
+  on_five_with_one_down
   hold
   came first
   waiter plain
@@ -55,16 +55,6 @@ three_of_them() {
   await -0 "$plain"
   await -0 "$fourth"
   [[ $(ran) == 'plain fourth' ]] || fail "$(ran)"
-}
-
-@test "newest: only the newest goes on; a waiter without it keeps its place; one server" {
-  servers 1
-  three_of_them
-}
-
-@test "newest: only the newest goes on; a waiter without it keeps its place; five servers, one down" {
-  on_five_with_one_down
-  three_of_them
 }
 
 @test "newest: history, JSON and metrics" {
@@ -166,7 +156,8 @@ build() {
     "$2" "$LOG" "${3-0}"
 }
 
-older_builds() {
+@test "build: no older build runs after one that succeeded; five servers, one down" {
+  on_five_with_one_down
   build -0 4713
   build -1 4711
   [[ $stderr =~ ^'redlock: lock "L": build 4711 is older than 4713, which succeeded '[^$'\n']+' ago'$ ]] || fail "$stderr"
@@ -175,17 +166,6 @@ older_builds() {
   run -0 "$REDLOCK" run L -- true # the option belongs to the run
   run -75 "$REDLOCK" run -E 75 --build 4713 --newest L -- true
   [[ $(ran) == '4713 4800 4714' ]] || fail "$(ran)"
-}
-
-@test "build: no older build runs after one that succeeded; one server" {
-  servers 1
-  older_builds
-  (($(cli A pttl 'redlock:{L}:build') > 2590000000))
-}
-
-@test "build: no older build runs after one that succeeded; five servers, one down" {
-  on_five_with_one_down
-  older_builds
 }
 
 @test "build: one that succeeded may run again, and then counts for another 30 days" {

@@ -21,15 +21,13 @@ teardown() { stop_all; }
   "$REDLOCK" run -w 0 L -- true || assert_nobody_waits
   "$REDLOCK" acquire -n L || assert_nobody_waits
   waiter one
-  local server
+  local server key
   for server in A B C; do
     [[ $(cli "$server" zcard "$QUEUE") == 1 ]]
     [[ $(cli "$server" zcard "$ALIVE") == 1 ]]
     [[ $(cli "$server" hlen "$WAITERS") == 1 ]]
     # For another 20 s from the last time it asked.
-    assert_between 1 "$(cli "$server" pttl "$QUEUE")" 20000
-    assert_between 1 "$(cli "$server" pttl "$ALIVE")" 20000
-    assert_between 1 "$(cli "$server" pttl "$WAITERS")" 20000
+    for key in "$QUEUE" "$ALIVE" "$WAITERS"; do assert_between 1 "$(cli "$server" pttl "$key")" 20000; done
   done
   # With the same ticket on all of them.
   [[ $(for server in A B C; do cli "$server" zrange "$QUEUE" 0 -1 withscores; done | sort -u | wc -l) == 2 ]]

@@ -75,9 +75,9 @@ listen() {
   background "$REDLOCK" run L -- sh -c 'echo second $REDLOCK_FENCE'
   wait_until "$BOUND" has_waiters 2
   end_hold -0
-  await "$first" && assert_status 0
+  await -0 "$first"
   [[ $output == "first $((fence + 2))" ]] || fail "$output"
-  await "$BACKGROUND_PID" && assert_status 0
+  await -0 "$BACKGROUND_PID"
   [[ $output == "second $((fence + 3))" ]] || fail "$output"
   "$REDLOCK" run --once 1h L -- true
   run -0 "$REDLOCK" run --once 1h L -- false
@@ -120,6 +120,7 @@ has_waiters() { [[ $(answer A zcard 'redlock:{L}:queue') == "$1" ]]; }
   wait_until "$BOUND" lacks_key A L
 }
 has_more_pttl() { (($(calls_of A pttl) > $1)); }
+
 @test "redisson: acquire, renew and release by token, which need no --as; a keeper; a maintenance hold" {
   local token
   token=$("$REDLOCK" acquire L)

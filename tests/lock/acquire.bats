@@ -256,7 +256,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
     background "$REDLOCK" "$command" --server-wait 20s -vv L "$token"
     wait_for_line "$BACKGROUND_ERR" 'did not answer'
     resume_server A
-    await -0 "$BACKGROUND_PID" 20
+    await -0 "$BACKGROUND_PID" 20 || fail "$command"
   done
   assert_nothing_left A
 }

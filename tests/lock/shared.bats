@@ -296,7 +296,7 @@ as_flock() {
     cli A $made >/dev/null
     before=$(cli A get L)
     renew_soon A
-    await -80 "$R"
+    await -80 "$R" || fail "after $made"
     run -1 "$REDLOCK" run -s -n L -- true
     run -1 "$REDLOCK" run -n L -- true
     [[ -n $before && $(cli A get L) == "$before" ]] || fail "after $made: $(cli A get L)"

@@ -24,7 +24,7 @@ stop_soon() {
 within() {
   local before
   before=$(now_ms)
-  run -0 --separate-stderr "${@:2}"
+  run -0 --separate-stderr "${@:2}" || return 1
   (($(now_ms) - before < $1)) || fail "it took $(($(now_ms) - before)) ms"
 }
 
@@ -56,9 +56,9 @@ within() {
       waiter whole
       stop_soon "$whole" "$signal"
       # shellcheck disable=SC2086
-      within 12000 "$REDLOCK" run $mode -n L -- true
+      within 12000 "$REDLOCK" run $mode -n L -- true || fail "$mode $signal"
       # shellcheck disable=SC2086
-      within 12000 "$REDLOCK" run $mode -w 20s L -- true
+      within 12000 "$REDLOCK" run $mode -w 20s L -- true || fail "$mode $signal"
     done
     # It has lost no more than that: it asks when it goes on, and then others wait for it.
     kill -CONT "$whole"

@@ -9,7 +9,6 @@ load ../lib/common
 load ../lib/looking
 load ../lib/queue
 load ../lib/acl
-load ../lib/hostile
 load ../lib/topology
 load ../lib/cluster
 

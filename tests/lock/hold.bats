@@ -105,16 +105,13 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 }
 waits() { [[ $(cli "$1" exists 'redlock:{L}:queue') == 1 ]]; }
 
-# comes_back: C runs again, with what it had.
-comes_back() { launch_server C "$SCRATCH/server.C" || fail "C does not come back"; }
-
 # says_what_stays COMMAND…: it ends the hold while C is down, and names C.
 says_what_stays() {
   kill_server C
   run -0 --separate-stderr "$@"
   assert_contains "$stderr" "warning: $C_URI may keep lock \"L\" for another 7h 59m"
   assert_contains "$stderr" 'while the lock is free, redlock release --force L removes it'
-  comes_back
+  launch_server C "$SCRATCH/server.C" # with what it had
   wait_for_value L "$token" C
 }
 

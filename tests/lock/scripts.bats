@@ -330,8 +330,7 @@ notes() { cli A hget "$FENCE" released; }
 }
 
 @test "scripts: a hand-over looks at 64 waiters, whatever the number of those after them" {
-  local now entries=()
-  now=$(now_ms)
+  local number entries=()
   for number in {1..100}; do entries+=("$number" "waiter$number"); done
   cli A zadd "${LINE}queue" "${entries[@]}" >/dev/null
   # None of them is alive: what it looked at is forgotten.

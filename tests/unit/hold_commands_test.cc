@@ -64,7 +64,8 @@ struct Scene {
   std::string token = kToken;
   std::string record = R"("ttl":30000)";                   ///< of the holder, besides who it is
   std::array<int, kServers> left{29'000, 29'000, 29'000};  ///< ms, of the token on each server
-  bool others = false;  ///< who reads the lock when the token is gone
+  bool others = false;                                ///< who reads the lock when the token is gone
+  std::optional<std::chrono::milliseconds> length{};  ///< --for, of renew
   bool quiet = true;
   tests::Written written{};  ///< by the command
   std::array<int, kServers> looks{};
@@ -132,6 +133,7 @@ int status_of(Scene& scene, std::chrono::milliseconds patience = 20s) {
     request.settings.server_wait = patience;
     request.settings.log_entries = 10;
     request.token = scene.token;
+    if constexpr (requires { request.length; }) request.length = scene.length;
   });
 }
 
@@ -221,20 +223,32 @@ TEST_CASE("renew: who read a lock that others read on hears that") {
                 scene.written.out);
 }
 
-TEST_CASE("renew: for the ttl of the run or of the hold that has the lock, if it can be one") {
-  for (const auto& each : {std::pair{R"("ttl":1000)", "1000"},
-                           {R"("ttl":999)", "3600000"},
-                           {R"("ttl":-5)", "3600000"},
-                           {R"("ttl":86400000)", "86400000"},
-                           {R"("ttl":86400001)", "3600000"},
-                           {R"("maintenance":1,"ttl":2592000000)", "2592000000"},
-                           {R"("maintenance":1,"ttl":2592000001)", "3600000"}}) {
-    CAPTURE(each.first);
-    const auto& [record, ttl] = each;
+TEST_CASE("renew: for the ttl of the run or of the hold, or --for; the log has that of a hold") {
+  struct Row {
+    std::string record;
+    std::string ttl;
+    std::optional<std::chrono::milliseconds> length{};
+  };
+  for (const Row& row : {Row{R"("ttl":1000)", "1000"},
+                         {R"("ttl":999)", "3600000"},
+                         {R"("ttl":-5)", "3600000"},
+                         {R"("ttl":86400000)", "86400000"},
+                         {R"("ttl":86400001)", "3600000"},
+                         {R"("maintenance":1,"ttl":2592000000)", "2592000000"},
+                         {R"("maintenance":1,"ttl":2592000001)", "3600000"},
+                         {R"("maintenance":1,"ttl":60000)", "7200000", 2h}}) {
+    CAPTURE(row.record);
     Scene scene;
-    scene.record = record;
+    scene.record = row.record;
+    scene.length = row.length;
     CHECK(status_of<cli::Renew>(scene) == 0);
-    for (const Asked& renewal : scene.take("renew")) CHECK(renewal.words.back() == ttl);
+    for (const Asked& renewal : scene.take("renew")) CHECK(renewal.words.back() == row.ttl);
+    const std::vector<Asked> lines = scene.take("log");
+    CHECK(lines.empty() != contains(row.record, "maintenance"));
+    for (const Asked& line : lines) {
+      CHECK(line.words.at(1) == "renewed");
+      CHECK(contains(line.words.at(3), "\"ttl\":" + row.ttl));
+    }
   }
 }
 

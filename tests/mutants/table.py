@@ -210,7 +210,7 @@ MISTAKES = [
     M("os/signals.cc", "if (by_writing && sender == ::getpid()) continue;", ";",
       "our own broken pipe is passed on to the job", ["job/signals: a broken pipe of redlock's own"]),
     M("os/fd.cc", "O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC", "O_RDONLY | O_NOFOLLOW | O_CLOEXEC",
-      "a FIFO in place of the metrics hangs the run", ["look/metrics: a file that is not ours"]),
+      "a FIFO in place of the metrics hangs the run", ["unit"]),
     M("os/printable.cc", "clean += is_printable(character) ? character : \"?\";", "clean += character;",
       "a server's words obey the terminal", ["unit"]),
     M("os/stderr.cc", "if (has_modes_) ::tcsetattr(fd_.get(), TCSANOW, &modes_);", ";",

@@ -8,10 +8,15 @@
 load ../lib/common
 load ../lib/acl
 load ../lib/hostile
+load ../lib/tls
 load ../lib/topology
 load ../lib/cluster
 load ../lib/services
 
+setup_file() {
+  make_authority ca
+  make_certificate server ca IP:127.0.0.1
+}
 teardown() { stop_all; }
 
 # ---- every day -------------------------------------------------------------------------------
@@ -261,7 +266,7 @@ tells_a_waiter() {
   wait_until_clean C2
 }
 
-# ---- users -----------------------------------------------------------------------------------
+# ---- users, TLS ------------------------------------------------------------------------------
 
 @test "cluster: a user with the permissions of the manual is denied nothing, and list needs CLUSTER SLOTS" {
   acl_of_page
@@ -286,6 +291,23 @@ tells_a_waiter() {
   assert_contains "$stderr" 'cluster|slots'
   each_node acl setuser cron '+cluster|slots' +scan >/dev/null
   run -0 --separate-stderr "$REDLOCK" list
+}
+
+@test "cluster: with TLS, also where a redirection leads" {
+  quiet_cluster 3 0 --tls server
+  local LOCK node
+  for node in "${CLUSTER[@]}"; do
+    lock_at "$node"
+    run -0 --separate-stderr "$REDLOCK" run -n --tls-ca "$TLS/ca.crt" "$LOCK" -- true
+    [[ -z $stderr ]] || fail "$stderr"
+  done
+  start_job --tls-ca "$TLS/ca.crt"
+  run -0 --separate-stderr "$REDLOCK" list --tls-ca "$TLS/ca.crt"
+  assert_contains "$output" "$LOCK"
+  end_job
+  # Without the system's certificates, which a loaded machine may not read in time.
+  SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null run -69 --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
+  assert_contains "$stderr" certificate
 }
 
 # ---- lies ------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@
 # skipped. INTEROP_SECTIONS: how many sections each side runs.
 
 load ../lib/common
-load ../lib/hostile
 load ../lib/topology
 load ../lib/cluster
 

@@ -9,7 +9,6 @@
 # order of the events.
 
 load ../lib/common
-
 load ../lib/quorum
 
 setup() {

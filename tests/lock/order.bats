@@ -70,8 +70,6 @@ ends_well() {
 # in_time NAME: it began in time after `released`.
 in_time() { assert_between 0 $(($(began_at "$1") - released)) "$LATE"; }
 
-freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
-
 # ---- order -------------------------------------------------------------------------------------
 
 @test "order: ten waiters run in the order in which they came, on five servers, one of which is stopped" {

@@ -70,6 +70,7 @@ wakes() { [[ $(answer "$1" pubsub channels '*wake*') == *wake* ]]; }
   await -0 "$BACKGROUND_PID"
   [[ $(calls_of B publish) == 1 ]] || fail "$(cli B info commandstats)"
 }
+
 @test "by hash: a waiter teaches the server the script by which the holder wakes it" {
   teaches redlock 0
 }

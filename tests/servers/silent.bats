@@ -5,7 +5,6 @@
 # Connections that acknowledge everything and answer nothing, while new connections to the same server work.
 
 load ../lib/common
-load ../lib/hostile
 load ../lib/quorum
 load ../lib/tls
 

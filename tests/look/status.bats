@@ -285,16 +285,13 @@ start_limited() {
 
 @test "status and others: output that cannot be written, or is closed: 71, and why" {
   keep_locked work
-  local command where why
-  while IFS='|' read -r where why; do
-    for command in 'status work' list 'list --json' config check --help --version; do
-      run -71 --separate-stderr bash -c '"$0" $1 '"$where" "$REDLOCK" "$command"
-      assert_one_line "$stderr" "standard output: $why" || fail "$command $where"
-    done
-  done <<'WAYS'
->/dev/full|No space left on device
->&-|it is closed
-WAYS
+  local command
+  for command in 'status work' list 'list --json' config check --help --version; do
+    run -71 --separate-stderr bash -c '"$0" $1 >/dev/full' "$REDLOCK" "$command"
+    assert_one_line "$stderr" 'standard output: No space left on device' || fail "$command"
+    run -71 --separate-stderr bash -c '"$0" $1 >&-' "$REDLOCK" "$command"
+    assert_one_line "$stderr" 'standard output: it is closed' || fail "$command"
+  done
 }
 
 @test "list: nothing is held: 0" {

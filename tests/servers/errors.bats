@@ -60,15 +60,16 @@ fatal() {
   assert_one_line "$stderr" "$A_URI: did not answer within 200 ms; it is stopped, overloaded or cut off"
 }
 
-@test "a password is wanted, is wrong, or is for a server that has none; a database that is not there" {
+@test "a password is wanted, is wrong, or is for a server that has none" {
   start_server P --tcp --requirepass s3cret
   fatal "$P_URI" 'wants a password' --password-file
   SHOWN="redis://:***@127.0.0.1:$P_PORT" fatal "redis://:wr0ng@127.0.0.1:$P_PORT" 'wrong ' password
   refute_contains "$stderr" wr0ng
   SHOWN="unix://:***@${A_URI#unix://}" fatal "unix://:s3cret@${A_URI#unix://}" 'the server has none'
   refute_contains "$stderr" s3cret
-  fatal "$A_URI?db=16" 'no database of this number'
 }
+
+@test "a database that is not there" { fatal "$A_URI?db=16" 'no database of this number'; }
 
 @test "a wrong password takes no lock, though the default user could" {
   needs_users

@@ -85,8 +85,9 @@ start_server() {
   exit 69
 }
 
-# other_tools: the same job as redlock's by others: $dir/by-redis-cli SOCKET NAME COMMAND…, a shell script as a careful
-# user writes it (a random token, a time to live, compare-and-delete), and $dir/by-redis-py, if $with_redis_py is "yes".
+# other_tools: writes two programs that run a command under a lock without redlock, to compare with. Both take SOCKET
+# NAME COMMAND…: $dir/by-redis-cli is a shell script as a careful user writes it (a random token, a time to live,
+# compare-and-delete), $dir/by-redis-py is for Python. Sets $with_redis_py to "yes" if the second one can run.
 with_redis_py=no
 other_tools() {
   cat >"$dir/by-redis-cli" <<'SCRIPT'

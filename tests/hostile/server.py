@@ -187,7 +187,7 @@ class SameCursor(Plausible):
 
 
 class EndlessNames(EndlessCursors):
-    """The same, and each step names 1000 new locks."""
+    """SCAN never comes to its end, and each step names 1000 new locks."""
 
     def names(self, cursor):
         return ["redlock:{%s%d-%d}:holder" % ("x" * 200, int(cursor), at) for at in range(1000)]

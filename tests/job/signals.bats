@@ -257,7 +257,7 @@ SCENARIO
     background "$REDLOCK" run -vv --server-wait 30s L -- touch "$SCRATCH/ran"
     wait_for_line "$BACKGROUND_ERR" 'acquire: did not answer'
     kill -"$name" "$BACKGROUND_PID"
-    await $((-128 - $(kill -l "$name"))) "$BACKGROUND_PID" # not when --server-wait is over: it waits for 20 s
+    await $((-128 - $(kill -l "$name"))) "$BACKGROUND_PID" # within 20 s, before --server-wait is over
     resume_server A
     # The acquire has been carried out, and the release after it.
     wait_until "$BOUND" eval '(($(evals A) >= before + 2))'
@@ -280,7 +280,8 @@ SCENARIO
   [[ ! -e $SCRATCH/ran ]]
 }
 
-# matrix terminal|cron: every signal that is passed on, in each phase; while the job just runs, "each signal" above.
+# matrix terminal|cron: every signal that is passed on, in each phase but the one in which the job just runs: the first
+# case sends them to such a job.
 matrix() {
   black_hole
   export BLACK_HOLE_URI A_PID SCRATCH

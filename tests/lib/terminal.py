@@ -277,7 +277,7 @@ class Terminal:
 
 
 def each_shell():
-    """A terminal with each."""
+    """Yields a terminal for each shell of SHELLS."""
     for shell in SHELLS:
         yield Terminal(shell)
 
@@ -327,7 +327,7 @@ class Job:
         return self.started()
 
     def foreground(self, at):
-        """By fg; until it has run on."""
+        """Types fg, and returns when the job goes on."""
         at.type("fg\n")
         self.log.wait_beat()
 

@@ -176,13 +176,13 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_between 1 "$(cli A pttl 'redlock:{L}:dead')" 16000
 }
 
-@test "force --now: nothing is put back where there was nothing either" {
+@test "force --now: servers without the lock, too, keep in mind whom it was taken from" {
   everywhere set L $TOKEN px 60000
   cli C del L
   force -0 --now --yes L
-  # A server with that does not take the lock back from its holder.
+  # By this key, a server refuses the lock to its old holder, whose renewal would put it back.
   wait_for_value 'redlock:{L}:dead' "$TOKEN" A B C
-  # Others are not kept from it.
+  # Others get the lock.
   assert_free L
 }
 

@@ -92,7 +92,7 @@ redlock: warning: unknown variable 'REDLOCK_URL'" ]] || fail "$stderr"
   is ttl '40s REDLOCK_TTL'
   write 'ttl = "50s"' 'tttl = 7'
   run -78 "$REDLOCK" config --ttl 35
-  # So it is with the file itself.
+  # The file that a flag names comes before the file that the variable names.
   write
   unset REDLOCK_TTL
   is config 'redlock.toml REDLOCK_CONFIG'

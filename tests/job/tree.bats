@@ -124,12 +124,13 @@ does_not_begin() {
     rm -f "$LOG"
     # shellcheck disable=SC2206 # words
     UNDER=("$PYTHON" "$TESTS/lib/refuse.py" $refusal)
-    run_tree 2 --ttl 30s --kill-after 200ms -- sh -c 'trap "" USR1; "$@" name=job & "$@" name=tree below stubborn' - \
+    run_tree 2 --ttl 10m --kill-after 200ms -- sh -c 'trap "" USR1; "$@" name=job & "$@" name=tree below stubborn' - \
       "${BEATING_JOB[@]}"
     kill -USR1 "$TOP"
     wait_for_line "$LOG" 'job USR1'
     wait_for_line "$LOG" 'tree USR1'
-    kill -KILL "$TOP" # seen by the worker
+    nap 1 # then nothing is due in the worker for minutes
+    kill -KILL "$TOP"
     wait_until "$BOUND" has_no_keys A
     (($(last tree TERM) > 0)) || fail "$(tail -n 3 "$LOG")"
     nobody_beats

@@ -45,7 +45,7 @@ Lines play(const Lines& lines) {
   return played;
 }
 
-/// Whether a file is as it should be, now at least.
+/// True if the file is as it should be, or has been rewritten.
 bool run(const std::string& path, bool rewrite) {
   try {
     std::ifstream in(path);

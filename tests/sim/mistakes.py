@@ -218,7 +218,7 @@ IN_SCHEDULES = [
      "void Client::start_next(Client& next) {\n",
      "void Client::start_next(Client& after) {\n"
      "  Client& next = after.next_stage() != nullptr ? *after.next_stage() : after;\n"),
-    # As redlock sends them.
+    # In the scripts, as redlock sends them.
     # The counter of an old snapshot goes on as if nothing had been; one that is gone starts at 1.
     ("run_id_ignored", "scripts", "if trace~='present'or field(", "if trace=='none'or field("),
     ("fence_from_one", "scripts", "if trace~='present'or field(", "if trace=='earlier'or field("),

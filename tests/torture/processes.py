@@ -93,7 +93,7 @@ async def stop_below(root):
 
 
 async def until(done, bound):
-    """Whether done() became true within so many seconds."""
+    """Whether done() became true within `bound` seconds."""
     deadline = time.monotonic() + bound
     while not done():
         if time.monotonic() > deadline:

@@ -60,7 +60,7 @@ class World:
 
     async def suffer(self, chaos, faults, bound, watches=()):
         """Faults happen until the time is over. Then everything is in order again, and every redlock must come back
-        within so many seconds."""
+        within `bound` seconds."""
         watches = [asyncio.create_task(watch) for watch in (self.notice_stalls(), *watches)]
         loops = [asyncio.create_task(contender.loop()) for contender in self.contenders]
         trouble = asyncio.create_task(chaos.loop(faults, self.options.pace))

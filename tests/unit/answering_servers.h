@@ -145,7 +145,7 @@ class AnsweringServers {
 };
 
 /// Each combination of what three servers do once, in an order that differs from one to the next.
-/// `Kind` is an enumeration, of which `kinds` count.
+/// `Kind` is an enumeration, of which the first `kinds` are used.
 template <class Kind>
 std::vector<std::array<Kind, 3>> trios(int kinds) {
   std::vector<std::array<Kind, 3>> all;

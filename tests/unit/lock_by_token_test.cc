@@ -97,7 +97,7 @@ TEST_CASE("by_token: a renewal lasts from when it was sent, less the drift") {
   CHECK(bench.by_token.valid_until() == bench.now - 1s + 30s - 302ms);
 }
 
-TEST_CASE("by_token: missing or not mine on so many that no quorum can be left") {
+TEST_CASE("by_token: missing or not mine on too many servers for a quorum") {
   for (const Op op : {Op::renew, Op::leave}) {
     Bench bench(op);
     bench.answer(0, Missing{});

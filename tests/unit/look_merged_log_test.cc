@@ -44,8 +44,8 @@ Log latest_first(Log lines) {
   return lines;
 }
 
-/// All that is known of the runs, with their times in seconds after kFirst, `?`: a beginning that
-/// nobody has told.
+/// All that is known of the runs, with their times in seconds after kFirst. `?`: a beginning that
+/// nobody has told; `-`: no known end.
 std::string told(const std::vector<PastRun>& runs) {
   const char* const endings[] = {"ended",   "lost",    "forced",  "running",
                                  "unknown", "unclear", "skipped", "expired"};

@@ -52,7 +52,7 @@ TEST_CASE("a fresh server is no witness, unless all are fresh: a new installatio
       grants += std::holds_alternative<Granted>(row.answers[server]) ? 1 : 0;
     }
     CHECK(harness.count<Spawn>() == (row.wins ? 1 : 0));
-    CHECK(harness.asked(Op::release) >= (row.wins ? 0 : grants));
+    if (!row.wins) CHECK(harness.asked(Op::release) >= grants);
   }
 }
 

@@ -156,7 +156,7 @@ TEST_CASE("keeping: the ward ends: the keeper releases the lock, and asks if it 
 TEST_CASE("keeping: once it releases, it waits for no answer to an inquiry, and takes each") {
   for (const bool released : {false, true}) {
     for (ServerIndex silent = 0; silent < 3; ++silent) {
-      INFO(released, " ", silent);
+      INFO("released ", released, ", silent ", silent);
       KeepingBench bench;
       bench.step(Notice{.released = true});
       REQUIRE(bench.asked(Op::inquire) == 3);

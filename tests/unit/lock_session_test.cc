@@ -219,7 +219,7 @@ TEST_CASE("each outage of renewals is told once, and so is its end") {
   Harness harness = running_on_one();
   for (std::size_t outage = 1; outage <= 3; ++outage) {
     for (int round = 0; round < 3; ++round) {  // two in vain, and one that succeeds
-      INFO(outage, " ", round);
+      INFO("outage ", outage, ", round ", round);
       harness.forget<Report>();
       while (harness.asked(Op::renew) == 0) harness.pass_pause();
       REQUIRE(harness.answer(0, Op::renew, round < 2 ? Answer(no_answer()) : Answer(Renewed{})));

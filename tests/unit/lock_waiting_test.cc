@@ -34,7 +34,7 @@ TEST_CASE("waiting: the holder is named again when it is revoked, or has passed 
   CHECK(round("cooling:d", "d") == nothing);
 }
 
-TEST_CASE("--max-waiting: gives up if a quorum says that so many wait before us") {
+TEST_CASE("--max-waiting: gives up if a quorum says that this many wait before us") {
   // `first`, `second`: how many wait, by the servers whose answers decide the round
   const auto crowd = [](std::size_t first, std::size_t second, std::size_t most) {
     Plan plan = plan_for(3);
@@ -226,7 +226,7 @@ TEST_CASE("a lock that nobody announces as free is asked for just before the wai
   for (const Duration limit : {Duration(600ms), Duration(10s), Duration(3min)}) {
     for (const std::size_t place : {0U, 1U, 2U, 7U, 900U}) {  // in the queue; 0: outside
       for (const bool expires : {false, true}) {
-        INFO(limit.count(), " ", place, " ", expires);
+        INFO("limit ", limit.count(), ", place ", place, ", expires ", expires);
         Harness harness(plan_for(3, limit));
         const auto life = expires ? std::optional<std::chrono::milliseconds>(1h) : std::nullopt;
         const Refused refusal =
@@ -251,7 +251,7 @@ TEST_CASE("a lock that nobody announces as free is asked for just before the wai
 TEST_CASE("each outage has the whole time of --server-wait, also after one that has ended") {
   for (const Duration before : {Duration(2s), Duration(9s)}) {
     for (const Duration between : {Duration(1s), Duration(30s)}) {
-      INFO(before.count(), " ", between.count());
+      INFO("before ", before.count(), ", between ", between.count());
       Harness harness(plan_for(3));  // tolerates an outage for 10 s
       const Instant second = Harness::start + before + between;
       while (!harness.session.finished() && harness.now < second + 1min) {

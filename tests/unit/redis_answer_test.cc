@@ -271,7 +271,9 @@ TEST_CASE("replicas: a vote counts if as many as were asked for have it; else it
   };
   for (const lock::Answer& vote : {lock::Answer(lock::Granted{}), lock::Answer(lock::Renewed{}),
                                    lock::Answer(lock::Committed{})}) {
+    CAPTURE(vote.index());
     for (const int have : {-1, 0, 1, 2, 3}) {
+      CAPTURE(have);
       CHECK(counts(vote, parsed(":" + std::to_string(have) + "\r\n")) == (have >= 2));
     }
     CHECK_FALSE(counts(vote, parsed("+OK\r\n")));

@@ -115,6 +115,7 @@ TEST_CASE("replicas: what makes a vote waits for them, and nothing that takes it
   using enum lock::Op;
   for (const lock::Op op : {acquire, renew, repair, commit}) CHECK(redis::is_replicated(op));
   for (const lock::Op op : {release, leave, mark, unmark, inquire, leave_queue}) {
+    CAPTURE(static_cast<int>(op));
     CHECK_FALSE(redis::is_replicated(op));
   }
 }

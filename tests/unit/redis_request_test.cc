@@ -200,6 +200,7 @@ TEST_CASE("a token says whose it is: a reader's requests go to the lock and its 
   CHECK(flight(Op::leave, 's').size() == 2);
   CHECK(flight(Op::leave, 's', true).size() == 3);
   for (const char first : {'a', 's', 'p', 'r', 'x'}) {
+    CAPTURE(first);
     CHECK(lock::is_token(first + std::string(39, 'a')) == (first != 'x'));
   }
   CHECK_FALSE(lock::is_token(std::string(40, 's')));

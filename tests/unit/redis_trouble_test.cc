@@ -262,6 +262,7 @@ TEST_CASE("tls trouble: alerts, before the first answer and after") {
       {112, false, "does not answer to this name"},
   };
   for (const Row& row : rows) {
+    CAPTURE(row.number);
     const Unreachable early = alerted({row.number, row.ours, true});
     CHECK_MESSAGE(contains(early.why, row.part), early.why);
     CHECK(early.permanent);

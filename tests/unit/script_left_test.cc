@@ -15,7 +15,7 @@ TEST_CASE("scripts: a tombstone stays ten seconds longer than its lock and an ea
     for (const std::int64_t earlier :
          {std::int64_t{0}, std::int64_t{5'000}, std::int64_t{200'000'000}}) {
       for (const bool forced : {false, true}) {
-        INFO(left, " ", earlier, " ", forced);
+        INFO("left ", left, ", earlier ", earlier, ", forced ", forced);
         Server server;
         const Client holder("alone", 'b');
         REQUIRE(is<lock::Granted>(holder.acquire(server)));
@@ -78,7 +78,7 @@ TEST_CASE("scripts: nothing of a token stays in the holder hash, whatever ended 
   for (const std::string& kind : kKinds) {
     for (const End& end : ends) {
       for (const bool long_life : {false, true}) {  // and whether the lock is gone already
-        INFO(kind, " ", end.how, " ", long_life);
+        INFO(kind, ", ", end.how, ", long life ", long_life);
         Client client(kind, 'b');
         const bool shares = client.secrets.token.front() != 'b';
         if (long_life && shares) continue;  // no minimum hold
@@ -219,7 +219,7 @@ TEST_CASE("scripts: of a reader that died, the next one to enter leaves nothing"
 TEST_CASE("scripts: a reader that leaves is gone from the list, whether it still counted or not") {
   for (const auto late : {0s, 35s}) {
     for (const bool other : {false, true}) {
-      INFO(late.count(), " ", other);
+      INFO("late ", late.count(), ", other ", other);
       Server server;
       const Client reader("reader", 'b');
       const Client stays("reader", 'c');

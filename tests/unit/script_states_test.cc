@@ -212,7 +212,7 @@ TEST_CASE("scripts: a list of waiters counts those that live") {
 TEST_CASE("scripts: a build against the last successful one, whether the lock is free or held") {
   for (const bool held : {false, true}) {
     for (const std::uint64_t build : {4U, 5U, 6U}) {
-      INFO(held, " ", build);
+      INFO("held ", held, ", build ", build);
       Server server;
       const Client last("build", 'b');  // of build 5
       REQUIRE(is<lock::Granted>(last.acquire(server)));

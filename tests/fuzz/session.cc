@@ -10,8 +10,6 @@
 #include <sys/random.h>
 
 #include <array>
-#include <cstring>
-#include <map>
 
 #include "driver/progress.h"
 #include "driver/setup.h"

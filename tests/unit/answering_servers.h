@@ -4,7 +4,6 @@
 // request gets the reply that the test's function makes.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <thread>
 

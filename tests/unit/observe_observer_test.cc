@@ -3,6 +3,8 @@
 // How much of a server's answers a look believes; the map of a Cluster.
 #include "observe/observer.h"
 
+#include <atomic>
+
 #include "answering_servers.h"
 #include "forked.h"
 #include "os/clock.h"

@@ -4,6 +4,7 @@
 #include "doctest.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "commands.h"
 #include "contains.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What a script leaves behind when a lock has ended, and for how long.
+#include <algorithm>
+
 #include "script_server.h"
 
 namespace redlock::redis {

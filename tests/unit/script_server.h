@@ -6,7 +6,6 @@
 
 #include "doctest.h"
 
-#include <algorithm>
 #include <set>
 
 #include "interpreter.h"

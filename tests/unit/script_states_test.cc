@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Tables over the states that a lock can be in: what a script answers.
+#include <algorithm>
+
 #include "records/records.h"
 #include "script_server.h"
 

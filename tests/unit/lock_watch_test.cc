@@ -70,6 +70,11 @@ TEST_CASE("no worker, and the main process ended as told: the rest has the signa
   CHECK(watch.step(kRunning, true, true, kWatchStart + 2s).empty());
   CHECK(due(watch, kWatchStart + 2s + kTiming.grace) == Acts{Act::kill_job});
   CHECK_FALSE(watch.stopped_job());
+
+  Watch late(kTiming);
+  CHECK(late.step(kRunning, true, true, kWatchStart + 1s).empty());
+  late.end_rest(JobEnd::as_told, kKillAt - 1s);
+  CHECK_MESSAGE(late.deadline(kRunning) == kKillAt, "not after the lease, however late it ended");
 }
 
 TEST_CASE("what a main process left ends when the worker said, without the worker, too") {

@@ -291,7 +291,8 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
 @test "everything stopped beyond the lease: the top does not continue a job that the worker is about to kill" {
   preload late_kill.c
   local stopped_at
-  LD_PRELOAD=$SHIM run_job --ttl 2s -- 5
+  # With this ttl the top waits for a late worker for 100 ms, longer than the 50 ms for which it holds a CONT.
+  LD_PRELOAD=$SHIM run_job --ttl 10s -- 5
   freeze "$TOP" "$WORKER" "$JOB"
   stopped_at=$(now_ms)
   wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'

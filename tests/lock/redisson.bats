@@ -198,7 +198,7 @@ has_backup_waiter() { [[ $(answer A zcard 'redlock:{nightly-backup}:queue') == 1
   local big
   printf -v big '%020000d' 0
   local fields
-  for fields in "$big:0 1" 'a:0 1 b:0 1' 'a:1 1' 'field value'; do
+  for fields in "$big:0 1" 'a:0 1 b:0 1' "r${big:0:39}:0 1 b:0 1" 'a:1 1' 'field value'; do
     cli A del L >/dev/null
     # shellcheck disable=SC2086 # several words
     cli A hset L $fields >/dev/null

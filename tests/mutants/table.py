@@ -493,8 +493,6 @@ MISTAKES = [
       "the job inherits REDLOCK_STAGE, and a redlock in it is refused", ["unit", "lock/also: the job holds all locks"]),
     M("run/stage.cc", "if (is_last()) return request_.job;", "if (is_first()) return request_.job;",
       "the job starts with the first of several locks", ["unit", "lock/also: the job holds all locks"]),
-    M("run/runner.cc", "if (!run.stage.is_last()) run.tree.leader_passes_on();", ";",
-      "a signal reaches the job of several locks several times", ["lock/also: each signal reaches the job once"]),
     M("lock/running_job.cc", "next_stage_ && last_kill_ == kNever", "false",
       "a KILL takes the redlocks of the other locks along", ["unit_lock", "lock/also: if the job must be killed"]),
     M("lock/running_job.cc", "(stop_reason_ == StopReason::supervisor_gone && plan_.stages.earlier)", "false",

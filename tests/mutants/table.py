@@ -388,7 +388,7 @@ MISTAKES = [
       "servers outlive a killed sandbox",
       ["servers/sandbox: the keeper killed by SIGKILL: servers go immediately, the directory"]),
     M("driver/setup.cc", "std::sort(places.begin(), places.end());", ";",
-      "the same servers in another order are another set", ["look/status: in another order"]),
+      "the same servers in another order are another set", ["unit"]),
     M("driver/setup.cc", "if (how == config::RecordCommand::none || job.empty()) return {};",
       "if (job.empty()) return {};",
       "--record-command=none stores the name", ["settings/secrets: keeps nothing of it"]),

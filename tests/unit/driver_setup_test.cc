@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+
 #include "driver/output.h"
 #include "forked.h"
 #include "os/clock.h"
@@ -47,6 +49,24 @@ TEST_CASE("server list: other servers have other hashes") {
     hashes.insert(list_of({"redis://db1:" + std::to_string(port)}));
   }
   CHECK(hashes.size() >= uris.size() + 2999);
+}
+
+TEST_CASE("fingerprint: the same servers in another order have the same one, and no others have") {
+  const auto of = [](const std::vector<std::string>& uris) {
+    config::Settings settings;
+    for (const std::string& uri : uris) settings.servers.push_back(redis::parse_uri(uri));
+    return server_set_fingerprint(settings.servers);
+  };
+  std::vector<std::string> uris = {"redis://db1", "redis://db2", "redis://db3"};
+  const std::string expected = of(uris);
+  while (std::ranges::next_permutation(uris).found) CHECK(of(uris) == expected);
+  for (const std::vector<std::string>& others :
+       {std::vector<std::string>{"redis://db1", "redis://db2"},
+        {"redis://db1", "redis://db2", "redis://db4"},
+        {"redis://db1", "redis://db2", "redis://db3/1"},
+        {"redis://db1", "redis://db2", "redis://db3", "redis://db3"}}) {
+    CHECK_MESSAGE(of(others) != expected, others.back());
+  }
 }
 
 TEST_CASE("our record: whoever reads or has a slot need not be alone") {

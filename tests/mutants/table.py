@@ -538,8 +538,6 @@ MISTAKES = [
       "the Sentinels get the password of the data server", ["servers/sentinel: passwords, and which"]),
     M("redis/connection/locator.cc", "sentinel, tls, timeouts", "sentinel, MUTATED ? nullptr : tls, timeouts",
       "the Sentinels are asked without TLS", ["servers/sentinel: with TLS"]),
-    M("redis/connection/refused.cc", "pipeline_.restore_refused();", ";",
-      "a request that was redirected is never sent again", ["servers/cluster_failover: a job whose slot has moved goes on"]),
     M("redis/connection/pipeline.cc", "awaited || takes_away(pending.ask.op())", "true",
       "a request that nobody waits for any more takes a lock on the other node", ["unit"]),
     M("redis/connection/pipeline.cc", "std::erase_if(requests_, [](const Pending& pending) { return pending.written > 0; });", ";",

@@ -166,7 +166,8 @@ does_not_begin() {
   touch "$LOG.end"
   await -80 "$TOP"
   [[ $(grep -c 'not permitted' <<<"$stderr") == 1 ]] || fail "$stderr"
-  local first="not permitted to kill PID $(pids_of_job job) (python3)" others='(, [0-9]+ \(python3\)){4}'
+  local first others='(, [0-9]+ \(python3\)){4}'
+  first="not permitted to kill PID $(pids_of_job job) (python3)"
   [[ $stderr =~ 'redlock: warning: lock "L": '"$first"$others' and 3 more; still running: if that' ]] || fail "$stderr"
   assert_contains "$stderr" "still running: if that outlives the lock, the lock's next holder runs at the same time"
 }

@@ -201,10 +201,6 @@ TEST_CASE("sandbox") {
   CHECK(sandbox({"--sentinel", "ls", "--cluster"}).kind == Kind::sentinel);
 }
 
-std::string printed(const Words& words) {
-  return std::get<cli::Print>(parse(words)).text;
-}
-
 TEST_CASE("help and version") {
   CHECK(printed({"--help"}) == printed({"help"}));
   CHECK(printed({"-h"}) == printed({"help"}));

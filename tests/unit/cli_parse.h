@@ -43,6 +43,11 @@ inline cli::Run parse_run(Words words, Variables variables = {}) {
   return parse_as<cli::Run>("run", std::move(words), std::move(variables));
 }
 
+/// The text of --help, --version and the like.
+inline std::string printed(const Words& words) {
+  return std::get<cli::Print>(parse(words)).text;
+}
+
 struct Failure {
   ExitStatus status;
   std::string message;

@@ -99,7 +99,7 @@ TEST_CASE("stderr: a pipe, a socket and a file get each line once, in order, wit
 
 TEST_CASE("stderr: a line of any length arrives whole as the reader goes on") {
   for (const Kind kind : {Kind::pipe, Kind::socket, Kind::terminal}) {
-    for (const std::size_t length : {4097, 300'000}) {  // more than a page, than any buffer
+    for (const std::size_t length : {4097U, 300'000U}) {  // more than a page, than any buffer
       CAPTURE(static_cast<int>(kind));
       CAPTURE(length);
       CHECK(tests::forked([&] {

@@ -268,7 +268,7 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
 }
 
 @test "everything stopped beyond the lease: the job never runs again, whichever process goes on" {
-  local awake who stopped_at
+  local awake process stopped_at
   for awake in 'WORKER TOP' TOP WORKER; do
     rm -f "$LOG"
     run_job --ttl 2s -- 5 tree
@@ -277,7 +277,7 @@ waits_of() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
     freeze "$TOP" "$WORKER" $(pids_of_job) # a redlock that runs would continue the job to end it
     stopped_at=$(now_ms)
     wait_until "$BOUND" lacks_key A L
-    for who in $awake; do kill -CONT "${!who}"; done
+    for process in $awake; do kill -CONT "${!process}"; done
     wait_until "$BOUND" job_is_gone || fail "$awake: the job lives"
     # Not needlessly: LeakSanitizer stops a process that ends, and waits without end for one that was continued.
     ! stopped "$TOP" || kill -CONT "$TOP"
@@ -462,21 +462,21 @@ SCRIPT
 @test "the clock jumps over the lease: the job is killed before anything else" {
   preload jumping_clock.c
   export OFFSET_FILE=$SCRATCH/offset
-  local who other
-  for who in worker top; do # the clock jumps for this process only
+  local jumps other
+  for jumps in worker top; do # the process whose clock jumps
     rm -f "$LOG" "$OFFSET_FILE"
     LD_PRELOAD=$SHIM run_job --ttl 2s --kill-after 300ms -- 5 tree
     wait_until "$BOUND" has_processes 2
-    [[ $who == top ]] && other=$WORKER || other=$TOP
+    [[ $jumps == top ]] && other=$WORKER || other=$TOP
     freeze "$other"
     echo 3600 >"$SCRATCH/offset.new" && mv "$SCRATCH/offset.new" "$OFFSET_FILE"
     # A signal that is for the job wakes the top; the worker continues it at its end.
-    [[ $who == worker ]] || kill -USR1 "$TOP"
+    [[ $jumps == worker ]] || kill -USR1 "$TOP"
     await -80 "$TOP"
     job_is_gone
     gone "$WORKER"
     [[ $stderr != *'stops trying'* ]] || fail "$stderr"
-    [[ $(last TERM) == 0 && $(last USR1) == 0 && $(last end) == 0 ]] || fail "$who" "$(tail -n 3 "$LOG")"
+    [[ $(last TERM) == 0 && $(last USR1) == 0 && $(last end) == 0 ]] || fail "$jumps" "$(tail -n 3 "$LOG")"
     cli A del L
   done
 }

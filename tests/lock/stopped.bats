@@ -46,7 +46,7 @@ within() {
   await -0 "$writer"
 }
 
-@test "stopped: a killed or stopped waiter for the whole lock keeps out nobody who needs a part of it" {
+@test "stopped: readers and slots do not wait for a killed or stopped waiter for the whole lock" {
   servers 3
   local mode signal
   for mode in -s '--slots 3'; do

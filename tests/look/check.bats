@@ -378,7 +378,7 @@ up_for() { [[ $(answer "$1" info server) =~ uptime_in_seconds:([0-9]+) ]] && ((B
   restart_server B C # which keep nothing
   run -69 "$REDLOCK" run --server-wait 500ms used -- true
   assert_contains "$output" 'was started recently'
-  restart_server B C # the grace begins anew: the run above takes long on a slow machine
+  restart_server B C # the grace begins again: the run above takes long on a slow machine
   check -69
   found ok trial '3 of 3 votes'
   found failure trial 'a lock that was used before cannot be taken for another ' 'wait, or see --restart-grace'

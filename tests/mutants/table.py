@@ -129,7 +129,7 @@ MISTAKES = [
     M("redis/scripts/hand_on.lua", "if ARGV[2] ~= '' then", "if false then",
       "nobody ever leaves the queue", ["lock/queue: nor is the one that has the lock"]),
     M("redis/scripts/parts/turn.lua", "return 'dead' end", "return 'called' end",
-      "a killed writer keeps readers out", ["lock/stopped: a killed or stopped waiter for the whole lock"]),
+      "a killed writer keeps readers out", ["lock/stopped: readers and slots do not wait"]),
     M("redis/scripts/parts/turn.lua", "if not is_small(queue, 192) then return unlink(queue) end", "",
       "long names in the queue block the server", ["servers/sizes"]),
     M("redis/scripts/parts/turn.lua", "(not waiter or (dropped == 0 and not passes))", "false",

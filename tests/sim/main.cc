@@ -91,11 +91,13 @@ std::string describe(const Schedule& schedule) {
 void print_violation(World& world, const Schedule& schedule, const Result& result) {
   const Schedule shorter = shrink(world, schedule, result.violation->check);
   const Result again = world.run(shorter, true);
+  // A mutant's script may take another of several values the second time.
+  const Violation& seen = again.violation ? *again.violation : *result.violation;
   const std::string seed = std::to_string(schedule.seed);
   std::printf("%s%s", describe(shorter).c_str(), world.story().c_str());
   std::printf("VIOLATION %s: %s (seed %s, %zu of its %zu faults; --seed %s -v shows it whole)\n",
-              again.violation->check, again.violation->what.c_str(), seed.c_str(),
-              shorter.faults.size(), schedule.faults.size(), seed.c_str());
+              seen.check, seen.what.c_str(), seed.c_str(), shorter.faults.size(),
+              schedule.faults.size(), seed.c_str());
 }
 
 /// True if there was no violation.
